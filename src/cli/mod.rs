@@ -1,0 +1,109 @@
+//! The command line: structs for clap, and nothing else. What they mean is decided in `command`.
+
+pub mod init;
+pub mod layouts;
+
+use std::path::PathBuf;
+
+use clap::builder::FalseyValueParser;
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use crate::ui::{Color, Format};
+
+/// Writes a GitOps config repository for the HAPTIC Helm chart, or any other, under Argo CD or Flux
+#[derive(Debug, Parser)]
+#[command(
+    name = "haptic-scaffold",
+    version,
+    propagate_version = true,
+    max_term_width = 110
+)]
+pub struct Cli {
+    /// Flags of every command.
+    #[command(flatten)]
+    pub common: Common,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Common options")]
+pub struct Common {
+    /// Work in this repository instead of the one around the current folder
+    #[arg(
+        short = 'C',
+        value_name = "DIR",
+        global = true,
+        env = "HAPTIC_SCAFFOLD_C",
+        hide_env = true
+    )]
+    pub directory: Option<PathBuf>,
+    /// Show what would be done, and do nothing
+    #[arg(long, global = true, env = "HAPTIC_SCAFFOLD_DRY_RUN", hide_env = true, value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
+    pub dry_run: bool,
+    /// Show the text of every change
+    #[arg(long, global = true, env = "HAPTIC_SCAFFOLD_DIFF", hide_env = true, value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
+    pub diff: bool,
+    /// How results are printed
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        global = true,
+        env = "HAPTIC_SCAFFOLD_OUTPUT",
+        hide_env = true,
+        default_value = "human"
+    )]
+    pub output: Format,
+    /// Ask nothing, take the defaults
+    #[arg(long, global = true, env = "HAPTIC_SCAFFOLD_YES", hide_env = true, value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
+    pub yes: bool,
+    /// Say only what is wrong
+    #[arg(short, long, global = true, env = "HAPTIC_SCAFFOLD_QUIET", hide_env = true, value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more; twice for still more
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// When to use colours
+    #[arg(
+        long,
+        value_name = "WHEN",
+        global = true,
+        env = "HAPTIC_SCAFFOLD_COLOR",
+        hide_env = true,
+        default_value = "auto"
+    )]
+    pub color: Color,
+    /// Read answers and policy from this file instead of .haptic-scaffold.yaml
+    #[arg(
+        long,
+        value_name = "FILE",
+        global = true,
+        env = "HAPTIC_SCAFFOLD_CONFIG",
+        hide_env = true
+    )]
+    pub config: Option<PathBuf>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Render a layout into a repository and commit it
+    Init(Box<init::InitArgs>),
+    /// List the layouts, explain one, or check your own
+    Layouts(layouts::LayoutsArgs),
+    /// Print the JSON Schema of .haptic-scaffold.yaml
+    Schema,
+}
+
+impl Command {
+    /// The name in the JSON output.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Init(_) => "init",
+            Self::Layouts(_) => "layouts",
+            Self::Schema => "schema",
+        }
+    }
+}

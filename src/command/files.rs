@@ -1,0 +1,103 @@
+//! Files that people name on the command line, read with errors that say which and what to do.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use walkdir::WalkDir;
+
+use crate::error::Problem;
+use crate::layout::catalog::{Catalog, OwnFiles};
+
+/// No file that a person gives by hand is larger.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// Reads a file as text.
+///
+/// # Errors
+/// When it isn't there, can't be read, is too large or isn't UTF-8.
+pub fn read_text(path: &Path) -> Result<String> {
+    let shown = path.display();
+    let meta = std::fs::metadata(path)
+        .map_err(|why| Problem::invalid(format!("cannot read `{shown}`: {why}")))?;
+    if meta.len() > MOST_BYTES {
+        return Err(Problem::invalid(format!(
+            "cannot read `{shown}`: it is larger than {} MiB",
+            MOST_BYTES >> 20
+        ))
+        .into());
+    }
+    let bytes = std::fs::read(path)
+        .map_err(|why| Problem::invalid(format!("cannot read `{shown}`: {why}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Problem::invalid(format!("cannot read `{shown}`: it is not UTF-8 text")))?;
+    Ok(text
+        .strip_prefix('\u{feff}')
+        .map(str::to_owned)
+        .unwrap_or(text))
+}
+
+/// Reads standard input as text.
+///
+/// # Errors
+/// When it can't be read or isn't UTF-8.
+pub fn read_stdin() -> Result<String> {
+    let mut text = String::new();
+    std::io::stdin()
+        .take(MOST_BYTES)
+        .read_to_string(&mut text)
+        .context("cannot read standard input")?;
+    Ok(text)
+}
+
+/// The layouts: embedded ones, with those of a folder over them.
+///
+/// # Errors
+/// When the folder can't be read.
+pub fn catalog(own: Option<&Path>) -> Result<Catalog> {
+    match own {
+        Some(folder) => Ok(Catalog::with_own(
+            &own_files(folder)?,
+            &folder.display().to_string(),
+        )),
+        None => Ok(Catalog::embedded()),
+    }
+}
+
+/// The texts of a folder with layouts and templates.
+///
+/// # Errors
+/// When the folder or a file in it can't be read, or there is neither a layout nor a template in it.
+pub fn own_files(folder: &Path) -> Result<OwnFiles> {
+    let mut files = OwnFiles::new();
+    for entry in WalkDir::new(folder).sort_by_file_name() {
+        let entry = entry.map_err(|why| {
+            Problem::invalid(format!(
+                "cannot read the layouts in `{}`: {why}",
+                folder.display()
+            ))
+        })?;
+        let Ok(below) = entry.path().strip_prefix(folder) else {
+            continue;
+        };
+        let name = below.to_string_lossy().replace('\\', "/");
+        if entry.file_type().is_file()
+            && (name.starts_with("templates/") || name.ends_with("/layout.yaml"))
+        {
+            files.insert(name, read_text(entry.path())?);
+        }
+    }
+    if files.is_empty() {
+        return Err(
+            Problem::invalid(format!("there is no layout in `{}`", folder.display()))
+                .hint("a folder of layouts has NAME/layout.yaml, and templates/ beside them")
+                .into(),
+        );
+    }
+    Ok(files)
+}
+
+/// A path as the person means it: relative to the folder that the program was started in.
+pub fn from(folder: &Path, path: &Path) -> PathBuf {
+    folder.join(path)
+}

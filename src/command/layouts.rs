@@ -1,0 +1,229 @@
+//! `layouts`: list, show, check.
+
+use anyhow::Result;
+use serde_json::{Map, json};
+
+use super::files;
+use crate::cli::Common;
+use crate::cli::layouts::{LayoutsArgs, LayoutsCommand};
+use crate::error::{ExitStatus, Problem};
+use crate::layout::catalog::Catalog;
+use crate::layout::check;
+use crate::layout::definition::{ClusterCount, Layout, Owner};
+use crate::layout::question::Question;
+use crate::ui::Outcome;
+use crate::world::World;
+
+/// Runs `layouts` and its sub-commands.
+///
+/// # Errors
+/// When a folder can't be read, there is no such layout, or one isn't valid.
+pub fn run(arguments: &LayoutsArgs, common: &Common, world: &World) -> Result<Outcome> {
+    let folder = common.directory.as_deref().map_or_else(
+        || world.folder.clone(),
+        |dir| files::from(&world.folder, dir),
+    );
+    match &arguments.command {
+        None => list(&files::catalog(own(arguments, world).as_deref())?),
+        Some(LayoutsCommand::Show { name }) => {
+            show(&files::catalog(own(arguments, world).as_deref())?.layout(name)?)
+        }
+        Some(LayoutsCommand::Check { dir }) => check_folder(&files::from(&folder, dir)),
+    }
+}
+
+fn own(arguments: &LayoutsArgs, world: &World) -> Option<std::path::PathBuf> {
+    arguments
+        .layouts
+        .as_deref()
+        .map(|dir| files::from(&world.folder, dir))
+}
+
+fn done(text: String, json: Map<String, serde_json::Value>) -> Outcome {
+    Outcome {
+        status: ExitStatus::Done,
+        text,
+        json,
+        problem: None,
+    }
+}
+
+fn list(catalog: &Catalog) -> Result<Outcome> {
+    let layouts = catalog
+        .names()
+        .map(|name| catalog.layout(name))
+        .collect::<Result<Vec<_>>>()?;
+    let width = layouts
+        .iter()
+        .map(|l| l.name.len())
+        .max()
+        .unwrap_or_default();
+    let text = layouts
+        .iter()
+        .map(|l| format!("{:<width$}  {}\n", l.name, l.title))
+        .collect();
+    let json = layouts
+        .iter()
+        .map(|l| json!({"name": l.name, "title": l.title, "about": l.about, "provider": l.provider, "clusters": l.clusters}))
+        .collect::<Vec<_>>();
+    Ok(done(
+        text,
+        Map::from_iter([("layouts".to_owned(), json!(json))]),
+    ))
+}
+
+fn show(layout: &Layout) -> Result<Outcome> {
+    let clusters = match layout.clusters {
+        ClusterCount::One => "one cluster",
+        ClusterCount::Many => "one or more clusters",
+    };
+    let mut text = format!(
+        "{}: {} ({}, {clusters})\n{}\n\nQuestions\n",
+        layout.name,
+        layout.title,
+        layout.provider.as_str(),
+        layout.about.trim()
+    );
+    for question in &layout.questions {
+        text.push_str(&show_question(question));
+    }
+    text.push_str("\nFiles\n");
+    for file in &layout.files {
+        let owner = if file.owner == Owner::User {
+            ", yours"
+        } else {
+            ""
+        };
+        let each = if file.each.is_some() {
+            ", for each cluster"
+        } else {
+            ""
+        };
+        let when = file
+            .when
+            .as_ref()
+            .map(|when| format!(", where {when}"))
+            .unwrap_or_default();
+        text.push_str(&format!(
+            "  {}\n      {}{each}{owner}{when}\n",
+            plain(&file.path),
+            file.what.trim_end_matches("; this file is yours")
+        ));
+    }
+    text.push_str("\nOrder\n");
+    for (number, step) in layout.order.iter().enumerate() {
+        let how = step
+            .how
+            .as_ref()
+            .map(|how| format!(" ({how})"))
+            .unwrap_or_default();
+        text.push_str(&format!(
+            "  {}. {}: {}{how}\n",
+            number + 1,
+            plain(&step.object),
+            step.says
+        ));
+    }
+    Ok(done(
+        text,
+        Map::from_iter([("layout".to_owned(), serde_json::to_value(layout)?)]),
+    ))
+}
+
+fn show_question(question: &Question) -> String {
+    let default = match (&question.default, &question.default_from) {
+        (Some(default), _) => format!(
+            "; default {}",
+            default
+                .as_str()
+                .map_or_else(|| default.to_string(), str::to_owned)
+        ),
+        (None, Some(from)) => format!("; default from {from}"),
+        (None, None) => String::new(),
+    };
+    let choices = if question.choices.is_empty() {
+        String::new()
+    } else {
+        format!("; one of {}", question.choices.join(", "))
+    };
+    let when = question
+        .when
+        .as_ref()
+        .map(|when| format!("; asked where {when}"))
+        .unwrap_or_default();
+    format!(
+        "  {:<18} {}\n      {}{choices}{default}{when}\n",
+        question.name,
+        question.help.as_deref().unwrap_or_default(),
+        question.flag()
+    )
+}
+
+/// Path templates as people read them: `clusters/CLUSTER/RELEASE.yaml`.
+fn plain(template: &str) -> String {
+    let mut text = template.to_owned();
+    while let (Some(start), Some(end)) = (text.find("[="), text.find("=]")) {
+        let name = text[start + 2..end]
+            .trim()
+            .rsplit('.')
+            .nth(usize::from(text[start + 2..end].contains(".name")))
+            .unwrap_or_default()
+            .trim()
+            .to_uppercase();
+        text.replace_range(start..end + 2, &name);
+    }
+    text
+}
+
+fn check_folder(folder: &std::path::Path) -> Result<Outcome> {
+    let own = files::own_files(folder)?;
+    let catalog = Catalog::with_own(&own, &folder.display().to_string());
+    let names: Vec<&str> = own
+        .keys()
+        .filter_map(|path| path.strip_suffix("/layout.yaml"))
+        .filter(|name| !name.contains('/'))
+        .collect();
+    let checked: Vec<&str> = if names.is_empty() {
+        catalog.names().collect()
+    } else {
+        names
+    };
+    let faults = check::check(&catalog, checked.iter().copied());
+    if let Some(first) = faults.first() {
+        let lines = faults.iter().map(|fault| {
+            let under = if fault.answers.is_empty() {
+                String::new()
+            } else {
+                format!("\n      with {}", fault.answers)
+            };
+            format!("{}: {}{under}", fault.layout, fault.message)
+        });
+        let message = format!(
+            "{} fault{} in `{}`\n  {}",
+            faults.len(),
+            if faults.len() == 1 { "" } else { "s" },
+            folder.display(),
+            lines.collect::<Vec<_>>().join("\n  ")
+        );
+        return Err(Problem::invalid(message)
+            .hint(format!(
+                "`haptic-scaffold layouts show {} --layouts {}` shows what it says",
+                first.layout,
+                folder.display()
+            ))
+            .into());
+    }
+    let text = format!(
+        "{} good: {}\n",
+        if checked.len() == 1 {
+            "1 layout is"
+        } else {
+            "all layouts are"
+        },
+        checked.join(", ")
+    );
+    Ok(done(
+        text,
+        Map::from_iter([("checked".to_owned(), json!(checked))]),
+    ))
+}

@@ -1,0 +1,10 @@
+//! The use cases, one file each: gather facts, plan, show, apply.
+
+pub mod files;
+pub mod gather;
+pub mod init;
+pub mod layouts;
+pub mod next_steps;
+pub mod schema;
+pub mod values_lines;
+pub mod versions;

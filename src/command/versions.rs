@@ -1,0 +1,217 @@
+//! Which version each cluster's pin gets: what stands there, what was asked for, or the default with its reason.
+
+use anyhow::{Context as _, Result};
+use semver::Version;
+
+use crate::error::{ExitStatus, Problem};
+use crate::haptic;
+use crate::haptic::versions::{Severity, default_version, is_snapshot, judge, snapshot_text};
+use crate::layout::answers::Answers;
+use crate::layout::context::Versions;
+use crate::layout::render::Outline;
+use crate::model::tree::{self, Tree};
+use crate::plan::pin::{self, Pin};
+use crate::registry::{ChartSource, Registry, newest_stable};
+use crate::ui::Ui;
+
+/// The versions, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// By cluster.
+    pub versions: Versions,
+    /// Why a first version was taken that nobody named.
+    pub why: Option<String>,
+}
+
+/// A pin that stands in the repository.
+struct Standing {
+    cluster: String,
+    file: String,
+    pin: Pin,
+}
+
+/// Chooses the versions. The flag counts where no pin stands yet.
+///
+/// # Errors
+/// When the flag asks for a lower version than a pin has, the version is refused, or the registry can't be asked.
+pub fn choose(
+    answers: &Answers,
+    outlines: &[Outline<'_>],
+    tree: &dyn Tree,
+    flag: Option<&str>,
+    registry: &dyn Registry,
+    ui: &mut Ui,
+) -> Result<Chosen> {
+    let standing = standing(answers, outlines, tree)?;
+    for known in &standing {
+        if let Some(flag) = flag.filter(|flag| *flag != "latest") {
+            compare(flag, known, ui)?;
+        }
+    }
+    let mut versions: Versions = standing
+        .iter()
+        .map(|s| (s.cluster.clone(), s.pin.value.clone()))
+        .collect();
+    let mut why = None;
+    if versions.len() < answers.clusters.len() {
+        // A new cluster starts with what the last one in the order of promotion runs: the version that has proved itself most.
+        let last = standing.last().map(|s| s.pin.value.clone());
+        let first = match (flag, last) {
+            (None, Some(version)) => version,
+            _ => {
+                let (version, reason) = first(answers, flag, registry)?;
+                why = reason;
+                accept(answers, &version, ui)?;
+                version
+            }
+        };
+        for cluster in &answers.clusters {
+            versions
+                .entry(cluster.name.clone())
+                .or_insert_with(|| first.clone());
+        }
+    }
+    Ok(Chosen { versions, why })
+}
+
+fn standing(answers: &Answers, outlines: &[Outline<'_>], tree: &dyn Tree) -> Result<Vec<Standing>> {
+    let mut standing = Vec::new();
+    for cluster in &answers.clusters {
+        for outline in outlines
+            .iter()
+            .filter(|o| !o.rule.pin.is_empty() && o.cluster.is_none_or(|c| c == cluster))
+        {
+            let Some(text) = tree::read_text(tree, &outline.path)? else {
+                continue;
+            };
+            if let Some(pin) = pin::find(&text, &outline.rule.pin) {
+                standing.push(Standing {
+                    cluster: cluster.name.clone(),
+                    file: outline.path.to_string(),
+                    pin,
+                });
+            }
+        }
+    }
+    Ok(standing)
+}
+
+/// A version asked for beside a pin that stands: the same is fine, a lower one is refused, a higher one is not what `init` is for.
+fn compare(flag: &str, known: &Standing, ui: &mut Ui) -> Result<()> {
+    let (place, value) = (
+        format!("{}:{}", known.file, known.pin.line),
+        &known.pin.value,
+    );
+    if flag == value {
+        return Ok(());
+    }
+    let parse = |text: &str| {
+        Version::parse(text.trim_start_matches('v'))
+            .ok()
+            .filter(|version| !is_snapshot(version))
+    };
+    if let (Some(wanted), Some(stands)) = (parse(flag), parse(value))
+        && wanted < stands
+    {
+        return Err(Problem::invalid(format!(
+            "cannot take `--chart-version {flag}`: the pin stands at {value} ({place}), and a chart never goes back"
+        ))
+        .hint("leave out `--chart-version`; a version that failed is answered by a higher one")
+        .into());
+    }
+    ui.warn(&format!(
+        "the pin stays at {value} ({place}): `--chart-version` counts for the first rendering only; to move it, change that line"
+    ));
+    Ok(())
+}
+
+/// The version of a first rendering.
+fn first(
+    answers: &Answers,
+    flag: Option<&str>,
+    registry: &dyn Registry,
+) -> Result<(String, Option<String>)> {
+    let is_haptic = answers.chart.name == haptic::CHART;
+    match flag {
+        Some("latest") => latest(answers, registry),
+        Some(version) => exact(version).map(|()| (version.to_owned(), None)),
+        None if is_haptic => {
+            let choice = default_version();
+            Ok((choice.version.to_owned(), Some(choice.why)))
+        }
+        None => latest(answers, registry),
+    }
+}
+
+fn latest(answers: &Answers, registry: &dyn Registry) -> Result<(String, Option<String>)> {
+    let address = answers.chart.address();
+    let refuse = |message: String, hint: String| {
+        Problem::new(ExitStatus::Remote, message)
+            .hint(hint)
+            .hint("or name a version: `--chart-version VERSION`")
+    };
+    let source = ChartSource::new(&answers.chart.repo_url(), &answers.chart.name)
+        .map_err(|why| Problem::invalid(why.to_string()).hint(why.hint()))?;
+    let published = registry.versions(&source).map_err(|why| {
+        refuse(
+            format!("cannot look up the newest version of `{address}`: {why}"),
+            why.hint(),
+        )
+    })?;
+    let newest = newest_stable(&published).ok_or_else(|| {
+        refuse(
+            format!("`{address}` has no stable version"),
+            "pre-releases are never taken by themselves".to_owned(),
+        )
+    })?;
+    Ok((
+        newest.version.clone(),
+        Some(format!("the newest stable version at {address}")),
+    ))
+}
+
+/// A pin names one version.
+fn exact(version: &str) -> Result<()> {
+    let is_version = version
+        .trim_start_matches('v')
+        .starts_with(|c: char| c.is_ascii_digit())
+        && version
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-+._".contains(c))
+        && !version
+            .split('.')
+            .any(|part| matches!(part, "x" | "X" | "*" | ""));
+    if is_version || snapshot_text(version) {
+        return Ok(());
+    }
+    Err(Problem::invalid(format!(
+        "cannot take `--chart-version {version}`: it is not one exact version"
+    ))
+    .hint("a pin names one version, like 0.5.0; `latest` looks the newest one up")
+    .into())
+}
+
+/// What is known of a version of HAPTIC: refused, warned about, or said.
+fn accept(answers: &Answers, version: &str, ui: &mut Ui) -> Result<()> {
+    if answers.chart.name != haptic::CHART || snapshot_text(version) {
+        return Ok(());
+    }
+    let parsed = Version::parse(version)
+        .with_context(|| format!("cannot take `--chart-version {version}`"))
+        .map_err(|why| {
+            Problem::invalid(format!("{why:#}")).hint("HAPTIC's versions look like 0.5.0")
+        })?;
+    let default_address = answers.chart.repo_url() == haptic::CHART_REPO;
+    for remark in judge(&parsed, default_address) {
+        match remark.severity {
+            Severity::Refuse => {
+                let problem =
+                    Problem::invalid(format!("cannot take HAPTIC {version}: {}", remark.text));
+                return Err(remark.hint.into_iter().fold(problem, Problem::hint).into());
+            }
+            Severity::Warn => ui.warn(&format!("HAPTIC {version}: {}", remark.text)),
+            Severity::Note => ui.notice(&format!("HAPTIC {version}: {}", remark.text)),
+        }
+    }
+    Ok(())
+}

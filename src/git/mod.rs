@@ -1,0 +1,17 @@
+//! Git, the effect: repositories opened and made, trees read, changes written and committed.
+//!
+//! Everything that touches a repository goes through here. What to write is decided elsewhere, as a [`crate::plan::change::Change`].
+
+pub mod apply;
+pub mod identity;
+pub mod journal;
+pub mod sign;
+pub mod target;
+pub mod trees;
+
+use crate::error::Problem;
+
+/// Says what git was doing, in the form of every other error.
+pub(crate) fn said(doing: &str, why: &git2::Error) -> anyhow::Error {
+    Problem::failed(format!("cannot {doing}: {}", why.message())).into()
+}

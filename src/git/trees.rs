@@ -1,0 +1,153 @@
+//! The two real makes of [`Tree`]: a git tree, for bare repositories and comparisons, and a work tree, for people.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use git2::{ObjectType, Repository};
+
+use super::said;
+use crate::model::repo_path::RepoPath;
+use crate::model::tree::{Entry, Tree};
+
+/// The tree of a commit; empty before the first one.
+pub struct GitTree<'r> {
+    repository: &'r Repository,
+    tree: Option<git2::Tree<'r>>,
+}
+
+impl<'r> GitTree<'r> {
+    /// Reads the tree of a commit.
+    ///
+    /// # Errors
+    /// When the commit can't be read.
+    pub fn of(repository: &'r Repository, commit: Option<git2::Oid>) -> Result<Self> {
+        let tree = commit
+            .map(|id| repository.find_commit(id).and_then(|commit| commit.tree()))
+            .transpose();
+        Ok(Self {
+            repository,
+            tree: tree.map_err(|why| said("read the commit", &why))?,
+        })
+    }
+}
+
+impl Tree for GitTree<'_> {
+    fn entry(&self, path: &RepoPath) -> Result<Option<Entry>> {
+        let Some(tree) = &self.tree else {
+            return Ok(None);
+        };
+        let entry = match tree.get_path(Path::new(path.as_str())) {
+            Ok(entry) => entry,
+            Err(why) if why.code() == git2::ErrorCode::NotFound => return Ok(None),
+            Err(why) => return Err(said(&format!("read `{path}`"), &why)),
+        };
+        Ok(Some(match entry.kind() {
+            Some(ObjectType::Tree) => Entry::Folder,
+            Some(ObjectType::Blob) => {
+                let blob = self
+                    .repository
+                    .find_blob(entry.id())
+                    .map_err(|why| said(&format!("read `{path}`"), &why))?;
+                if entry.filemode() == i32::from(git2::FileMode::Link) {
+                    Entry::Link(String::from_utf8_lossy(blob.content()).into_owned())
+                } else {
+                    Entry::File(blob.content().to_vec())
+                }
+            }
+            _ => Entry::Other,
+        }))
+    }
+
+    fn folders(&self, folder: Option<&RepoPath>) -> Result<Vec<String>> {
+        let Some(tree) = &self.tree else {
+            return Ok(Vec::new());
+        };
+        let list = |tree: &git2::Tree<'_>| {
+            let folders = tree
+                .iter()
+                .filter(|entry| entry.kind() == Some(ObjectType::Tree));
+            folders
+                .map(|entry| String::from_utf8_lossy(entry.name_bytes()).into_owned())
+                .collect()
+        };
+        let Some(folder) = folder else {
+            return Ok(list(tree));
+        };
+        let Ok(entry) = tree.get_path(Path::new(folder.as_str())) else {
+            return Ok(Vec::new());
+        };
+        Ok(self
+            .repository
+            .find_tree(entry.id())
+            .map(|tree| list(&tree))
+            .unwrap_or_default())
+    }
+}
+
+/// The files of a work tree, or of a folder that is none yet. A folder that doesn't exist is empty.
+pub struct WorkTree {
+    root: PathBuf,
+}
+
+impl WorkTree {
+    /// Takes the files below a folder.
+    pub fn at(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+        }
+    }
+}
+
+impl Tree for WorkTree {
+    fn entry(&self, path: &RepoPath) -> Result<Option<Entry>> {
+        let place = self.root.join(path.as_str());
+        let meta = match std::fs::symlink_metadata(&place) {
+            Ok(meta) => meta,
+            Err(why)
+                if matches!(
+                    why.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(None);
+            }
+            Err(why) => return Err(why).with_context(|| format!("cannot read `{path}`")),
+        };
+        let kind = meta.file_type();
+        Ok(Some(if kind.is_symlink() {
+            let target = std::fs::read_link(&place)
+                .with_context(|| format!("cannot read the link `{path}`"))?;
+            Entry::Link(target.to_string_lossy().into_owned())
+        } else if kind.is_dir() {
+            // A folder with a repository of its own is a submodule, or somebody else's: nothing of ours goes into it.
+            if place.join(".git").symlink_metadata().is_ok() {
+                Entry::Other
+            } else {
+                Entry::Folder
+            }
+        } else if kind.is_file() {
+            Entry::File(std::fs::read(&place).with_context(|| format!("cannot read `{path}`"))?)
+        } else {
+            Entry::Other
+        }))
+    }
+
+    fn folders(&self, folder: Option<&RepoPath>) -> Result<Vec<String>> {
+        let place = folder.map_or_else(
+            || self.root.clone(),
+            |folder| self.root.join(folder.as_str()),
+        );
+        let Ok(entries) = std::fs::read_dir(&place) else {
+            return Ok(Vec::new());
+        };
+        let folders = entries
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let mut names: Vec<String> = folders
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| name != ".git")
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+}

@@ -1,0 +1,159 @@
+//! [`Answers`]: every answer, complete and typed, as rendering takes them.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde_json::{Map, Value};
+
+use super::definition::{ClusterCount, Layout, Provider};
+use super::recorded::{
+    Certificates, ChartSource, OwnAnswer, RecordedAnswers, SecretsBy, Style, Sync, ValuesAs,
+};
+use crate::error::Problem;
+use crate::model::chart::ChartRef;
+use crate::model::cluster::Cluster;
+use crate::model::git_url::GitUrl;
+use crate::model::repo_path::RepoPath;
+
+/// Every answer of a config repository.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answers {
+    /// The layout's name.
+    pub layout: String,
+    /// The layout's controller.
+    pub provider: Provider,
+    /// The chart.
+    pub chart: ChartRef,
+    /// The release's name.
+    pub release: String,
+    /// The release's namespace.
+    pub namespace: String,
+    /// How closely HAPTIC's guide is followed.
+    pub style: Style,
+    /// The clusters; at least one.
+    pub clusters: Vec<Cluster>,
+    /// Where the controller reads the repository. Always there for Argo CD and for `sync: own`.
+    pub repo_url: Option<GitUrl>,
+    /// The branch that the controller follows.
+    pub branch: String,
+    /// Flux's source.
+    pub sync: Sync,
+    /// The Secret for reading the repository; empty for none.
+    pub git_secret: String,
+    /// Argo CD's namespace.
+    pub argocd_namespace: String,
+    /// The kind of Flux source that the chart comes from.
+    pub chart_source: ChartSource,
+    /// Where the webhook's certificate comes from, where the chart asks.
+    pub certificates: Option<Certificates>,
+    /// The CA of the webhook's certificate, PEM.
+    pub webhook_ca: Option<String>,
+    /// How Secrets reach the cluster.
+    pub secrets: SecretsBy,
+    /// Where values stand.
+    pub values_as: ValuesAs,
+    /// The team's own values where they stand in the manifest.
+    pub values: Option<String>,
+    /// The folder that everything goes below.
+    pub path: Option<RepoPath>,
+    /// Answers to the layout's own questions.
+    pub own: BTreeMap<String, OwnAnswer>,
+}
+
+impl Answers {
+    /// Makes typed answers of resolved ones, for files below `path`.
+    ///
+    /// # Errors
+    /// When an answer isn't what its question means: an address that is none, a cluster's name that no folder can have.
+    pub fn of(
+        layout: &Layout,
+        resolved: &Map<String, Value>,
+        path: Option<RepoPath>,
+    ) -> Result<Self> {
+        let recorded: RecordedAnswers = serde_json::from_value(Value::Object(resolved.clone()))
+            .map_err(|why| Problem::invalid(format!("an answer has the wrong type: {why}")))?;
+        let text = |value: Option<String>, name: &str| {
+            value.filter(|v| !v.is_empty()).ok_or_else(|| {
+                Problem::invalid(format!("layout `{}` must ask `{name}`", layout.name))
+            })
+        };
+        let chart_name = text(recorded.chart, "chart")?;
+        let chart = ChartRef::new(&text(recorded.chart_repo, "chart_repo")?, &chart_name)
+            .map_err(|why| Problem::invalid(format!("cannot use `chart_repo`: {why}")))?;
+        let repo_url = recorded.repo_url.filter(|url| !url.is_empty());
+        let repo_url = repo_url
+            .map(|url| GitUrl::parse(&url))
+            .transpose()
+            .map_err(|why| Problem::invalid(format!("cannot use `repo_url`: {why}")))?;
+        let release = text(recorded.release, "release")?;
+        Ok(Self {
+            layout: layout.name.clone(),
+            provider: layout.provider,
+            clusters: clusters(layout, &recorded.clusters.unwrap_or_default())?,
+            namespace: text(recorded.namespace, "namespace")?,
+            style: recorded.style.unwrap_or(Style::Default),
+            branch: recorded
+                .branch
+                .filter(|b| !b.is_empty())
+                .unwrap_or_else(|| "main".to_owned()),
+            sync: recorded.sync.unwrap_or(Sync::Bootstrap),
+            git_secret: recorded.git_secret.unwrap_or_default(),
+            argocd_namespace: recorded
+                .argocd_namespace
+                .unwrap_or_else(|| "argocd".to_owned()),
+            chart_source: recorded.chart_source.unwrap_or(ChartSource::HelmRepository),
+            certificates: recorded.certificates,
+            webhook_ca: recorded.webhook_ca,
+            secrets: recorded.secrets.unwrap_or(SecretsBy::Manual),
+            values_as: recorded.values_as.unwrap_or(ValuesAs::File),
+            values: recorded.values,
+            own: recorded.own,
+            chart,
+            release,
+            repo_url,
+            path,
+        })
+    }
+
+    /// `""`, or the folder that everything goes below with a `/`.
+    pub fn prefix(&self) -> String {
+        self.path
+            .as_ref()
+            .map(|path| format!("{path}/"))
+            .unwrap_or_default()
+    }
+}
+
+fn clusters(layout: &Layout, texts: &[String]) -> Result<Vec<Cluster>> {
+    let clusters = texts
+        .iter()
+        .map(|text| Cluster::parse(text))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(Problem::invalid)?;
+    for (index, cluster) in clusters.iter().enumerate() {
+        if clusters[..index]
+            .iter()
+            .any(|other| other.name == cluster.name)
+        {
+            return Err(Problem::invalid(format!(
+                "cluster `{}` stands twice in `clusters`",
+                cluster.name
+            ))
+            .into());
+        }
+    }
+    match (layout.clusters, clusters.len()) {
+        (_, 0) => Err(Problem::invalid("`clusters` is empty: name at least one").into()),
+        (ClusterCount::One, 2..) => Err(Problem::invalid(format!(
+            "layout `{}` is for one cluster, and `clusters` has {}",
+            layout.name,
+            clusters.len()
+        ))
+        .hint(format!(
+            "use `--layout {}`, or one cluster",
+            layout.name.replace("-cluster", "-fleet")
+        ))
+        .into()),
+        _ => Ok(clusters),
+    }
+}

@@ -1,0 +1,147 @@
+//! [`Question`]: what a layout asks, as data.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::Problem;
+
+/// What kind of answer a question takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum QuestionKind {
+    /// A text of one line.
+    Text,
+    /// Yes or no.
+    Bool,
+    /// One of the choices.
+    Choice,
+    /// Texts, with commas between on the command line.
+    List,
+    /// A file given by path; its text is the answer.
+    File,
+}
+
+/// A question. In a layout, one that the tool knows needs only its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// The key in `.haptic-scaffold.yaml`, and with `-` for `_` the flag.
+    pub name: String,
+    /// What kind of answer it takes.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<QuestionKind>,
+    /// The answer where none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// An expression that gives the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_from: Option<String>,
+    /// The answers that there are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// A regular expression that the answer matches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// One or two sentences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// An expression: asked only where it is true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+    /// Whether the tool knows it by name, and so has a flag for it.
+    #[serde(skip_deserializing, default)]
+    pub standard: bool,
+}
+
+/// Names that mean something else in templates, so that no question of a layout can have them.
+const TAKEN: [&str; 12] = [
+    "layout", "provider", "haptic", "found", "profile", "cluster", "version", "values", "files",
+    "order", "prefix", "names",
+];
+
+impl Question {
+    /// Fills in what the standard question of this name has and this one does not say.
+    ///
+    /// # Errors
+    /// When a question of the layout's own lacks type or help, has a name that is taken, or choices that don't fit its type.
+    pub fn complete(&mut self, standard: &[Self]) -> Result<(), Problem> {
+        if let Some(known) = standard.iter().find(|q| q.name == self.name) {
+            if self.kind.is_some_and(|kind| Some(kind) != known.kind) {
+                return Err(Problem::invalid(format!(
+                    "question `{}`: its type is known and can't be another",
+                    self.name
+                )));
+            }
+            if let Some(foreign) = self.choices.iter().find(|c| !known.choices.contains(c)) {
+                return Err(Problem::invalid(format!(
+                    "question `{}`: `{foreign}` is none of its choices: {}",
+                    self.name,
+                    known.choices.join(", ")
+                )));
+            }
+            self.fill(known);
+        }
+        self.check()
+    }
+
+    fn fill(&mut self, known: &Self) {
+        self.standard = true;
+        self.kind = known.kind;
+        if self.default.is_none() && self.default_from.is_none() {
+            self.default.clone_from(&known.default);
+            self.default_from.clone_from(&known.default_from);
+        }
+        if self.choices.is_empty() {
+            self.choices.clone_from(&known.choices);
+        }
+        self.pattern = self.pattern.take().or_else(|| known.pattern.clone());
+        self.help = self.help.take().or_else(|| known.help.clone());
+        self.when = self.when.take().or_else(|| known.when.clone());
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        let bad = |why: &str| Err(Problem::invalid(format!("question `{}`: {why}", self.name)));
+        let name_ok = self
+            .name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        if self.name.is_empty() || !name_ok {
+            return bad("a name has lower-case letters, digits and `_`");
+        }
+        if !self.standard && TAKEN.contains(&self.name.as_str()) {
+            return bad("this name means something else in templates");
+        }
+        if self.kind.is_none() || self.help.is_none() {
+            return bad("a question of the layout's own needs `type` and `help`");
+        }
+        if (self.kind == Some(QuestionKind::Choice)) == self.choices.is_empty() {
+            return bad("`choices` go with `type: choice`, and only with it");
+        }
+        if let Some(pattern) = &self.pattern
+            && let Err(why) = regex_lite::Regex::new(pattern)
+        {
+            return bad(&format!("its pattern is no regular expression: {why}"));
+        }
+        Ok(())
+    }
+
+    /// What kind of answer it takes.
+    pub fn kind(&self) -> QuestionKind {
+        self.kind.unwrap_or(QuestionKind::Text)
+    }
+
+    /// The flag that answers it: its own for a standard question, `--set NAME=VALUE` for a layout's own.
+    pub fn flag(&self) -> String {
+        match self.name.as_str() {
+            "values_as" => "--inline-values".to_owned(),
+            name if self.standard => format!("--{}", name.replace('_', "-")),
+            name => format!("--set {name}=…"),
+        }
+    }
+
+    /// The environment variable that answers it.
+    pub fn variable(&self) -> String {
+        format!("HAPTIC_SCAFFOLD_{}", self.name.to_uppercase())
+    }
+}

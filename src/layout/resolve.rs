@@ -1,0 +1,555 @@
+//! From questions to answers: what was given, in its order of precedence, else what is asked or the default.
+
+use anyhow::{Context as _, Result};
+use minijinja::value::{Serde, Value as Template};
+use serde_json::{Map, Value, json};
+
+use super::definition::Layout;
+use super::question::{Question, QuestionKind};
+use super::recorded;
+use crate::error::Problem;
+use crate::model::git_url::GitUrl;
+
+/// Where an answer came from, for messages and precedence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A flag or its environment variable.
+    Flag,
+    /// An answers file or the recorded answers: file and line.
+    File {
+        /// The file.
+        place: String,
+        /// The line of the key.
+        line: usize,
+        /// Whether it is `.haptic-scaffold.yaml` of an earlier run, whose answers may have lost their question.
+        recorded: bool,
+    },
+}
+
+/// An answer that was given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Given {
+    /// The answer.
+    pub value: Value,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Answers that were given, by name of the question. The strongest source is put in first.
+#[derive(Debug, Clone, Default)]
+pub struct GivenAnswers(std::collections::BTreeMap<String, Given>);
+
+impl GivenAnswers {
+    /// Adds an answer unless a stronger source has given one.
+    pub fn add(&mut self, name: &str, value: Value, origin: Origin) {
+        self.0
+            .entry(name.to_owned())
+            .or_insert(Given { value, origin });
+    }
+
+    /// Adds an answer of a variable: weaker than a flag, stronger than every file.
+    pub fn add_variable(&mut self, name: &str, value: Value) {
+        match self.0.get(name) {
+            Some(Given {
+                origin: Origin::Flag,
+                ..
+            }) => {}
+            _ => {
+                self.0.insert(
+                    name.to_owned(),
+                    Given {
+                        value,
+                        origin: Origin::Flag,
+                    },
+                );
+            }
+        }
+    }
+
+    /// Puts another text in place of an answer, from the same source.
+    pub fn replace(&mut self, name: &str, value: Value) {
+        if let Some(given) = self.0.get_mut(name) {
+            given.value = value;
+        }
+    }
+
+    /// Returns an answer.
+    pub fn get(&self, name: &str) -> Option<&Given> {
+        self.0.get(name)
+    }
+
+    /// Returns a text answer.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(|given| given.value.as_str())
+    }
+}
+
+/// What expressions know besides the answers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Found {
+    /// The repository's address, from its remote.
+    pub repo_url: Option<String>,
+    /// The branch that is checked out.
+    pub branch: Option<String>,
+    /// Whether `flux bootstrap` has been here.
+    pub bootstrap: bool,
+    /// Names of the clusters that `flux bootstrap` has made.
+    pub clusters: Vec<String>,
+}
+
+/// Asks a person. Behind it stands a terminal, or nothing.
+pub trait Ask {
+    /// Returns the answer to a question, or `None` where nobody can be asked. `check` says what is wrong with an answer.
+    ///
+    /// # Errors
+    /// When the person ends the dialogue.
+    fn ask(
+        &mut self,
+        question: &Question,
+        default: Option<&Value>,
+        check: &dyn Fn(&Value) -> Result<(), String>,
+    ) -> Result<Option<Value>>;
+}
+
+/// Nobody to ask.
+pub struct NobodyToAsk;
+
+impl Ask for NobodyToAsk {
+    fn ask(
+        &mut self,
+        _: &Question,
+        _: Option<&Value>,
+        _: &dyn Fn(&Value) -> Result<(), String>,
+    ) -> Result<Option<Value>> {
+        Ok(None)
+    }
+}
+
+/// What the chart's profile gives to expressions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProfileDefaults {
+    /// The documented address of the chart's repository.
+    pub chart_repo: Option<String>,
+    /// The better kind of Flux source.
+    pub chart_source: String,
+}
+
+/// Goes through a layout's questions. `profile` gives the chart's defaults once chart and address are known.
+///
+/// # Errors
+/// When an answer is wrong, belongs to no question, or is missing with nobody to ask.
+pub fn resolve(
+    layout: &Layout,
+    given: &GivenAnswers,
+    found: &Found,
+    profile: &dyn Fn(&str, Option<&str>) -> ProfileDefaults,
+    ask: &mut dyn Ask,
+) -> Result<Map<String, Value>> {
+    refuse_strangers(layout, given)?;
+    let mut answers = Map::new();
+    for question in &layout.questions {
+        let context = context(layout, &answers, found, profile);
+        if !is_asked(question, &context)? {
+            refuse_unasked(layout, question, given)?;
+            continue;
+        }
+        if let Some(answer) = answer(question, given, found, &context, ask)? {
+            answers.insert(question.name.clone(), answer);
+        }
+    }
+    Ok(answers)
+}
+
+fn answer(
+    question: &Question,
+    given: &GivenAnswers,
+    found: &Found,
+    context: &Template,
+    ask: &mut dyn Ask,
+) -> Result<Option<Value>> {
+    if let Some(given) = given.get(&question.name) {
+        let value = shape(question, &given.value);
+        return check(question, &value)
+            .map(|()| Some(value))
+            .map_err(|why| wrong(question, &given.origin, &why));
+    }
+    let default = default_of(question, found, context)?;
+    let checked = |value: &Value| check(question, &shape(question, value));
+    if let Some(value) = ask.ask(question, default.as_ref(), &checked)? {
+        return Ok(Some(shape(question, &value)));
+    }
+    match default {
+        Some(default) => check(question, &default)
+            .map(|()| Some(default))
+            .map_err(|why| {
+                anyhow::anyhow!(
+                    "the default of question `{}` is wrong: {why}",
+                    question.name
+                )
+            }),
+        None if is_optional(question) => Ok(None),
+        None => Err(missing(question)),
+    }
+}
+
+/// An address that nothing can be guessed for may be left out: who needs it says so itself.
+fn is_optional(question: &Question) -> bool {
+    question.standard && matches!(question.name.as_str(), "repo_url" | "branch")
+}
+
+fn missing(question: &Question) -> anyhow::Error {
+    let help = question.help.as_deref().unwrap_or_default();
+    Problem::usage(format!(
+        "`{}` is needed and nothing says what it is",
+        question.name
+    ))
+    .hint(format!("add {} ({help})", example(question)))
+    .hint(format!(
+        "or set {}, or the key `{}` in a file for `--answers`",
+        question.variable(),
+        question.name
+    ))
+    .into()
+}
+
+fn example(question: &Question) -> String {
+    if question.standard {
+        format!("`{} …`", question.flag())
+    } else {
+        format!("`{}`", question.flag())
+    }
+}
+
+fn wrong(question: &Question, origin: &Origin, why: &str) -> anyhow::Error {
+    let place = match origin {
+        Origin::Flag => format!("`{}` (or {})", question.flag(), question.variable()),
+        Origin::File { place, line, .. } => format!("{place}:{line}: `{}`", question.name),
+    };
+    Problem::invalid(format!("{place}: {why}"))
+        .hint(question.help.clone().unwrap_or_default())
+        .into()
+}
+
+/// Answers that no question of the layout asks for: a flag of another layout, a misspelt key.
+fn refuse_strangers(layout: &Layout, given: &GivenAnswers) -> Result<()> {
+    for (name, answer) in &given.0 {
+        if layout.questions.iter().any(|q| &q.name == name)
+            || matches!(name.as_str(), "layout" | "values")
+        {
+            continue;
+        }
+        match &answer.origin {
+            Origin::File { recorded: true, .. }
+                if super::catalog::Catalog::embedded()
+                    .standard_questions()
+                    .iter()
+                    .any(|q| &q.name == name) => {}
+            Origin::File { place, line, .. } => {
+                return Err(recorded::unknown_key(
+                    name,
+                    place,
+                    *line,
+                    layout.questions.iter().map(|q| q.name.as_str()),
+                ));
+            }
+            Origin::Flag => {
+                let mut problem =
+                    Problem::usage(format!("layout `{}` doesn't ask `{name}`", layout.name));
+                if let Some(nearest) =
+                    recorded::nearest(name, layout.questions.iter().map(|q| q.name.as_str()))
+                {
+                    problem = problem.hint(format!("did you mean `{nearest}`?"));
+                }
+                return Err(problem
+                    .hint(format!(
+                        "`haptic-scaffold layouts show {}` lists its questions",
+                        layout.name
+                    ))
+                    .into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A flag that has no meaning under the other answers would be lost in silence.
+fn refuse_unasked(layout: &Layout, question: &Question, given: &GivenAnswers) -> Result<()> {
+    match given.get(&question.name) {
+        Some(Given {
+            origin: Origin::Flag,
+            ..
+        }) => Err(
+            Problem::usage(format!("`{}` has no meaning here", question.flag()))
+                .hint(format!(
+                    "layout `{}` asks `{}` only where: {}",
+                    layout.name,
+                    question.name,
+                    question.when.as_deref().unwrap_or("always")
+                ))
+                .into(),
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn is_asked(question: &Question, context: &Template) -> Result<bool> {
+    match &question.when {
+        Some(when) => Ok(evaluate(when, context)
+            .with_context(|| format!("question `{}`", question.name))?
+            .is_true()),
+        None => Ok(true),
+    }
+}
+
+fn default_of(question: &Question, found: &Found, context: &Template) -> Result<Option<Value>> {
+    if question.standard && question.name == "clusters" && !found.clusters.is_empty() {
+        return Ok(Some(json!(found.clusters)));
+    }
+    match (&question.default, &question.default_from) {
+        (Some(default), _) => Ok(Some(shape(question, default))),
+        (None, Some(expression)) => {
+            let value = evaluate(expression, context)
+                .with_context(|| format!("default of question `{}`", question.name))?;
+            let value = serde_json::to_value(&value).context("a default is no plain value")?;
+            Ok((!value.is_null()).then(|| shape(question, &value)))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+fn context(
+    layout: &Layout,
+    answers: &Map<String, Value>,
+    found: &Found,
+    profile: &dyn Fn(&str, Option<&str>) -> ProfileDefaults,
+) -> Template {
+    let text = |name: &str| answers.get(name).and_then(Value::as_str);
+    let chart = text("chart").unwrap_or_default();
+    let profile = profile(chart, text("chart_repo"));
+    let mut all = Map::new();
+    for question in &layout.questions {
+        all.insert(question.name.clone(), Value::Null);
+    }
+    all.extend(answers.clone());
+    all.insert("provider".into(), json!(layout.provider.as_str()));
+    all.insert("haptic".into(), json!(chart == crate::haptic::CHART));
+    all.insert(
+        "repo_is_ssh".into(),
+        json!(
+            text("repo_url")
+                .and_then(|url| GitUrl::parse(url).ok())
+                .is_some_and(|url| url.is_ssh())
+        ),
+    );
+    all.insert(
+        "found".into(),
+        json!({"repo_url": found.repo_url, "branch": found.branch, "bootstrap": found.bootstrap}),
+    );
+    all.insert(
+        "profile".into(),
+        json!({"chart_repo": profile.chart_repo, "chart_source": profile.chart_source}),
+    );
+    Template::from(Serde(Value::Object(all)))
+}
+
+/// Evaluates an expression of a layout.
+///
+/// # Errors
+/// When it can't be read or names something unknown.
+pub fn evaluate(expression: &str, context: &Template) -> Result<Template> {
+    let engine = super::templates::engine(std::collections::BTreeMap::new());
+    let problem =
+        |why: minijinja::Error| Problem::invalid(format!("cannot evaluate `{expression}`: {why}"));
+    let compiled = engine.compile_expression(expression).map_err(problem)?;
+    Ok(compiled.eval(context.clone()).map_err(problem)?)
+}
+
+/// Brings an answer to the type of its question where it means the same: `a,b` for a list, `true` for yes.
+fn shape(question: &Question, value: &Value) -> Value {
+    match (question.kind(), value) {
+        (QuestionKind::List, Value::String(text)) => {
+            json!(
+                text.split(',')
+                    .map(str::trim)
+                    .filter(|part| !part.is_empty())
+                    .collect::<Vec<_>>()
+            )
+        }
+        (QuestionKind::Bool, Value::String(text)) => match text.to_lowercase().as_str() {
+            "true" | "yes" | "y" | "1" => Value::Bool(true),
+            "false" | "no" | "n" | "0" => Value::Bool(false),
+            _ => value.clone(),
+        },
+        (QuestionKind::Text | QuestionKind::Choice, Value::String(text)) => json!(text.trim()),
+        _ => value.clone(),
+    }
+}
+
+/// Checks one answer against its question.
+fn check(question: &Question, value: &Value) -> Result<(), String> {
+    match question.kind() {
+        QuestionKind::Bool => value
+            .as_bool()
+            .map(|_| ())
+            .ok_or_else(|| "is neither true nor false".to_owned()),
+        QuestionKind::List => {
+            let items = value.as_array().ok_or("is no list")?;
+            items.iter().try_for_each(|item| {
+                check_text(
+                    question,
+                    item.as_str().ok_or("has an item that is no text")?,
+                )
+            })
+        }
+        QuestionKind::File => value
+            .as_str()
+            .map(|_| ())
+            .ok_or_else(|| "is no text".to_owned()),
+        QuestionKind::Text | QuestionKind::Choice => {
+            check_text(question, value.as_str().ok_or("is no text")?)
+        }
+    }
+}
+
+fn check_text(question: &Question, text: &str) -> Result<(), String> {
+    if text.chars().any(char::is_control) {
+        return Err("has a line break or another control character".to_owned());
+    }
+    if !question.choices.is_empty() && !question.choices.iter().any(|choice| choice == text) {
+        return Err(format!(
+            "`{text}` is none of: {}",
+            question.choices.join(", ")
+        ));
+    }
+    if question.standard && question.name == "clusters" {
+        return crate::model::cluster::Cluster::parse(text).map(|_| ());
+    }
+    if let Some(pattern) = &question.pattern {
+        let regex = regex_lite::Regex::new(pattern).map_err(|why| why.to_string())?;
+        if !regex.is_match(text) {
+            return Err(format!("`{text}` does not match {pattern}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{ExitStatus, Report};
+    use crate::layout::catalog::Catalog;
+
+    fn profile(chart: &str, _: Option<&str>) -> ProfileDefaults {
+        ProfileDefaults {
+            chart_repo: (chart == "haptic").then(|| "oci://r.example.org/charts".to_owned()),
+            chart_source: "helm-repository".into(),
+        }
+    }
+
+    fn given(pairs: &[(&str, &str)]) -> GivenAnswers {
+        let mut given = GivenAnswers::default();
+        for (name, value) in pairs {
+            given.add(name, json!(value), Origin::Flag);
+        }
+        given
+    }
+
+    fn run(layout: &str, pairs: &[(&str, &str)]) -> Result<Map<String, Value>> {
+        let layout = Catalog::embedded().layout(layout)?;
+        resolve(
+            &layout,
+            &given(pairs),
+            &Found::default(),
+            &profile,
+            &mut NobodyToAsk,
+        )
+    }
+
+    #[test]
+    fn defaults_follow_the_answers_before_them() {
+        let answers = run("flux-cluster", &[]).expect("complete");
+        assert_eq!(answers["sync"], "bootstrap");
+        assert_eq!(answers["namespace"], "haptic");
+        let answers = run(
+            "flux-cluster",
+            &[
+                ("repo_url", "git@h.example.org:a/b.git"),
+                ("release", "edge"),
+            ],
+        )
+        .expect("complete");
+        assert_eq!(answers["sync"], "own");
+        assert_eq!(answers["git_secret"], "edge-git");
+        assert_eq!(answers["namespace"], "edge");
+        assert_eq!(
+            run("flux-cluster", &[("style", "guide")]).expect("complete")["values_as"],
+            "inline"
+        );
+    }
+
+    #[test]
+    fn a_flag_without_meaning_is_refused_and_not_lost() {
+        let error = run("flux-cluster", &[("git_secret", "x")]).expect_err("no own sync");
+        assert_eq!(Report::of(&error).status, ExitStatus::Usage);
+        assert!(run("argo-cluster", &[("sync", "own")]).is_err());
+    }
+
+    #[test]
+    fn another_chart_needs_an_address() {
+        let error = run("flux-cluster", &[("chart", "podinfo")]).expect_err("no address");
+        let report = Report::of(&error);
+        assert_eq!(report.status, ExitStatus::Usage);
+        assert!(report.hints[0].contains("--chart-repo"), "{report:?}");
+    }
+
+    #[test]
+    fn a_stronger_source_wins_and_a_wrong_answer_is_named_with_its_place() {
+        let mut answers = given(&[("release", "edge")]);
+        let file = |line| Origin::File {
+            place: "a.yaml".into(),
+            line,
+            recorded: false,
+        };
+        answers.add("release", json!("other"), file(1));
+        answers.add("namespace", json!("Bad_Name"), file(3));
+        let layout = Catalog::embedded().layout("flux-cluster").expect("valid");
+        let error = resolve(
+            &layout,
+            &answers,
+            &Found::default(),
+            &profile,
+            &mut NobodyToAsk,
+        )
+        .expect_err("bad namespace");
+        assert!(
+            error.to_string().starts_with("a.yaml:3: `namespace`"),
+            "{error}"
+        );
+        assert_eq!(answers.text("release"), Some("edge"));
+    }
+
+    #[test]
+    fn an_unknown_key_in_a_file_is_named_with_the_nearest_question() {
+        let mut answers = GivenAnswers::default();
+        answers.add(
+            "realease",
+            json!("x"),
+            Origin::File {
+                place: "a.yaml".into(),
+                line: 7,
+                recorded: true,
+            },
+        );
+        let layout = Catalog::embedded().layout("flux-cluster").expect("valid");
+        let error = resolve(
+            &layout,
+            &answers,
+            &Found::default(),
+            &profile,
+            &mut NobodyToAsk,
+        )
+        .expect_err("unknown");
+        assert_eq!(error.to_string(), "a.yaml:7: unknown key `realease`");
+        assert_eq!(Report::of(&error).hints, ["did you mean `release`?"]);
+    }
+}

@@ -1,0 +1,97 @@
+//! Writes a GitOps config repository for the HAPTIC Helm chart, or any other, under Argo CD or Flux.
+//!
+//! A command gathers facts, plans a [`plan::change::Change`] and applies it:
+//!
+//! - [`cli`] parses, [`command`] has one file for each use case;
+//! - [`model`], [`yaml`], [`layout`], [`haptic`] and [`plan`] are pure: values in, values out;
+//! - [`git`], [`registry`] and [`ui`] are the effects, [`world`] makes the real ones;
+//! - [`error`] says what went wrong and what to do now.
+
+pub mod cli;
+pub mod command;
+pub mod error;
+pub mod git;
+pub mod haptic;
+pub mod layout;
+pub mod model;
+pub mod plan;
+pub mod registry;
+pub mod ui;
+pub mod world;
+pub mod yaml;
+
+use std::ffi::OsString;
+
+use clap::Parser as _;
+
+use crate::cli::{Cli, Command};
+use crate::error::{ExitStatus, Problem, Report};
+use crate::ui::{Color, Format, Ui};
+use crate::world::World;
+
+/// Runs a command line and returns what the process ends with.
+pub fn run(arguments: impl IntoIterator<Item = OsString>, mut world: World) -> ExitStatus {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(why) => return refuse(&arguments, &why),
+    };
+    let verbosity = if cli.common.quiet {
+        -1
+    } else {
+        i8::try_from(cli.common.verbose).unwrap_or(i8::MAX)
+    };
+    let mut ui = Ui::real(cli.common.output, cli.common.color, verbosity);
+    let name = cli.command.name();
+    let outcome = match &cli.command {
+        Command::Init(arguments) => command::init::run(arguments, &cli.common, &mut world, &mut ui),
+        Command::Layouts(arguments) => command::layouts::run(arguments, &cli.common, &world),
+        Command::Schema => Ok(command::schema::run()),
+    };
+    let (status, printed) = match outcome {
+        Ok(outcome) => (outcome.status, ui.result(name, &outcome)),
+        Err(why) => {
+            let report = Report::of(&why);
+            (report.status, ui.error(name, &report))
+        }
+    };
+    if printed.is_err() {
+        ExitStatus::Failed
+    } else {
+        status
+    }
+}
+
+/// Help and version are answers; everything else that clap says is a wrong command line.
+fn refuse(arguments: &[OsString], why: &clap::Error) -> ExitStatus {
+    if !why.use_stderr() {
+        let _ = why.print().is_err();
+        return ExitStatus::Done;
+    }
+    let wants_json = arguments
+        .windows(2)
+        .any(|pair| pair[0] == "--output" && pair[1] == "json")
+        || arguments.iter().any(|a| a == "--output=json");
+    if wants_json {
+        let text = why.render().to_string();
+        let first = text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("error: ")
+            .to_owned();
+        let problem = Problem::usage(first).hint("haptic-scaffold --help lists commands and flags");
+        let name = arguments
+            .iter()
+            .skip(1)
+            .filter_map(|a| a.to_str())
+            .find(|a| ["init", "layouts", "schema"].contains(a))
+            .unwrap_or("usage");
+        let _ = Ui::real(Format::Json, Color::Never, 0)
+            .error(name, &Report::of(&problem.into()))
+            .is_err();
+    } else {
+        let _ = why.print().is_err();
+    }
+    ExitStatus::Usage
+}

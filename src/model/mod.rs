@@ -1,0 +1,10 @@
+//! The nouns of the program: values without I/O, each in a file of its own.
+//!
+//! Nothing here reads a file, the environment, the clock or the network, and nothing here knows a layout or HAPTIC.
+
+pub mod chart;
+pub mod cluster;
+pub mod git_url;
+pub mod pem;
+pub mod repo_path;
+pub mod tree;

@@ -1,0 +1,11 @@
+//! The pure heart: facts in, a [`change::Change`] out.
+//!
+//! Planners read a repository through [`crate::model::tree::Tree`] and return values that can be shown, compared and applied.
+//! Nothing here touches a file, git, the environment, the clock, the network or a terminal.
+
+pub mod answers_file;
+pub mod change;
+pub mod lock;
+pub mod message;
+pub mod pin;
+pub mod scaffold;

@@ -1,0 +1,115 @@
+//! A loopback HTTP server for the tests of this folder.
+//!
+//! Owns one listener and a log of requests. Answers come from a function, so each test reads as
+//! the story of one registry.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// A request as the server saw it.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) target: String,
+    pub(super) headers: HashMap<String, String>,
+}
+
+/// An answer; `length` overrides the announced length of the body.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    length: Option<usize>,
+}
+
+impl Answer {
+    pub(super) fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status,
+            body: body.into(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn tags(tags: &[String]) -> Self {
+        let list = serde_json::json!({ "name": "x", "tags": tags });
+        Self::new(200, list.to_string())
+    }
+
+    pub(super) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(super) fn announced_length(mut self, length: usize) -> Self {
+        self.length = Some(length);
+        self
+    }
+}
+
+pub(super) struct Server {
+    pub(super) host: String,
+    log: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Server {
+    /// Starts a server; the function gets the number of the request, from 0, and the request.
+    pub(super) fn start(answer: impl Fn(usize, &Seen) -> Answer + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&log);
+        // The thread ends with the test process; every answer closes its connection.
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let Some(seen) = read_request(&stream) else {
+                    continue;
+                };
+                let number = {
+                    let mut log = shared.lock().unwrap();
+                    log.push(seen.clone());
+                    log.len() - 1
+                };
+                write_answer(stream, &answer(number, &seen));
+            }
+        });
+        Self { host, log }
+    }
+
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        self.log.lock().unwrap().clone()
+    }
+
+    pub(super) fn targets(&self) -> Vec<String> {
+        self.seen().into_iter().map(|seen| seen.target).collect()
+    }
+}
+
+fn read_request(stream: &TcpStream) -> Option<Seen> {
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let target = lines.next()?.split(' ').nth(1)?.to_owned();
+    let headers = lines
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            Some((name.to_ascii_lowercase(), value.trim().to_owned()))
+        })
+        .collect();
+    Some(Seen { target, headers })
+}
+
+fn write_answer(mut stream: TcpStream, answer: &Answer) {
+    let mut head = format!("HTTP/1.1 {} X\r\nConnection: close\r\n", answer.status);
+    let length = answer.length.unwrap_or(answer.body.len());
+    head.push_str(&format!("Content-Length: {length}\r\n"));
+    for (name, value) in &answer.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    // The client may hang up early; the test then judges by what it got.
+    let _ = stream.write_all(head.as_bytes());
+    let _ = stream.write_all(&answer.body);
+}

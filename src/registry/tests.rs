@@ -1,0 +1,260 @@
+//! The look-ups against a loopback server: what is asked, with which headers, and what comes of
+//! good, odd and hostile answers.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::http::Http;
+use super::test_server::{Answer, Server};
+use super::{
+    Anonymous, ChartSource, Credentials, HttpRegistry, Published, Registry as _, RegistryError,
+    newest_stable,
+};
+
+pub(super) type Waits = Arc<Mutex<Vec<Duration>>>;
+
+pub(super) fn registry() -> (HttpRegistry, Waits) {
+    registry_with(Box::new(Anonymous))
+}
+
+pub(super) fn registry_with(credentials: Box<dyn Credentials>) -> (HttpRegistry, Waits) {
+    let waits = Waits::default();
+    let log = Arc::clone(&waits);
+    let pause = Box::new(move |wait| log.lock().unwrap().push(wait));
+    let http = Http::with_limits("test/1", pause, 200_000);
+    (HttpRegistry { http, credentials }, waits)
+}
+
+pub(super) fn ask_oci(server: &Server) -> Result<Vec<Published>, RegistryError> {
+    let source = ChartSource::new(&format!("oci://{}/team/charts/", server.host), "api").unwrap();
+    registry().0.versions(&source)
+}
+
+fn ask_helm(server: &Server) -> Result<Vec<Published>, RegistryError> {
+    let source = ChartSource::new(&format!("http://{}/stable/", server.host), "api").unwrap();
+    registry().0.versions(&source)
+}
+
+pub(super) fn spellings(versions: &[Published]) -> Vec<&str> {
+    versions.iter().map(|v| v.version.as_str()).collect()
+}
+
+pub(super) fn numbered(range: std::ops::Range<u32>) -> Vec<String> {
+    range.map(|n| format!("1.{n}.0")).collect()
+}
+
+#[test]
+fn oci_pages_follow_relative_and_absolute_links() {
+    let server = Server::start(|number, seen| match number {
+        0 => Answer::tags(&numbered(0..100)).header(
+            "Link",
+            "</v2/team/charts/api/tags/list?last=1.99.0&n=100>; rel=\"next\"",
+        ),
+        1 => {
+            let host = &seen.headers["host"];
+            let next = format!("<http://{host}/v2/team/charts/api/tags/list?last=b>;rel=next");
+            Answer::tags(&numbered(100..200)).header("Link", &next)
+        }
+        _ => Answer::tags(&["2.0.0_b1".to_owned()]),
+    });
+    let versions = ask_oci(&server).unwrap();
+    assert_eq!(versions.len(), 201);
+    assert_eq!(newest_stable(&versions).unwrap().version, "2.0.0+b1");
+    let path = "/v2/team/charts/api/tags/list";
+    assert_eq!(
+        server.targets(),
+        [
+            format!("{path}?n=1000"),
+            format!("{path}?last=1.99.0&n=100"),
+            format!("{path}?last=b"),
+        ]
+    );
+    assert_eq!(server.seen()[0].headers["user-agent"], "test/1");
+}
+
+#[test]
+fn endless_pages_are_an_error() {
+    let server = Server::start(|number, _| {
+        Answer::tags(&[]).header("Link", &format!("</v2/x?p={number}>; rel=\"next\""))
+    });
+    assert!(
+        ask_oci(&server)
+            .unwrap_err()
+            .to_string()
+            .contains("100 pages")
+    );
+    assert_eq!(server.seen().len(), 100);
+    let server = Server::start(|_, _| Answer::tags(&[]).header("Link", "</same>; rel=next"));
+    assert!(
+        ask_oci(&server)
+            .unwrap_err()
+            .to_string()
+            .contains("the same page")
+    );
+}
+
+#[test]
+fn refused_page_size_is_asked_again_without_one() {
+    for status in [400, 413] {
+        let server = Server::start(move |_, seen| match seen.target.contains("n=") {
+            true => Answer::new(status, "{}"),
+            false => Answer::tags(&numbered(1..2)),
+        });
+        assert_eq!(ask_oci(&server).unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn missing_repository_names_address_cause_and_next_step() {
+    let body = r#"{"errors":[{"code":"NAME_UNKNOWN","message":"not\u001b[31m here"}]}"#;
+    let server = Server::start(move |_, _| Answer::new(404, body));
+    let error = ask_oci(&server).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "cannot list the tags of `team/charts/api` at \
+             `http://{}/v2/team/charts/api/tags/list`: not found (status 404) \
+             (NAME_UNKNOWN: not[31m here)",
+            server.host
+        )
+    );
+    assert!(error.hint().contains("--chart-version"));
+    assert_eq!(server.seen().len(), 1, "a 404 is not tried again");
+}
+
+#[test]
+fn busy_server_is_tried_again_after_the_time_it_names() {
+    let server = Server::start(|number, _| match number {
+        0 => Answer::new(429, "").header("Retry-After", "7"),
+        1 => Answer::new(503, "<html>"),
+        _ => Answer::tags(&numbered(1..2)),
+    });
+    let source = ChartSource::new(&server.host, "api").unwrap();
+    let (registry, waits) = registry();
+    assert!(registry.versions(&source).is_ok());
+    let waited = waits.lock().unwrap().clone();
+    assert_eq!(waited, [Duration::from_secs(7), Duration::from_secs(1)]);
+}
+
+#[test]
+fn busy_server_is_given_up_after_three_tries_or_for_a_long_wait() {
+    let server = Server::start(|_, _| Answer::new(504, ""));
+    assert!(matches!(
+        ask_oci(&server).unwrap_err(),
+        RegistryError::Busy { status: 504, .. }
+    ));
+    assert_eq!(server.seen().len(), 3);
+    let server = Server::start(|_, _| Answer::new(429, "").header("Retry-After", "3600"));
+    let error = ask_oci(&server).unwrap_err();
+    assert!(
+        error.to_string().ends_with("it asks to wait 3600 seconds"),
+        "{error}"
+    );
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[test]
+fn no_server_is_unreachable_after_three_tries() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let (registry, waits) = registry();
+    let error = registry
+        .versions(&ChartSource::new(&host, "api").unwrap())
+        .unwrap_err();
+    assert!(
+        matches!(error, RegistryError::Unreachable { .. }),
+        "{error}"
+    );
+    assert_eq!(waits.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn cut_off_large_or_foreign_bodies_are_errors() {
+    let cut = Server::start(|_, _| Answer::new(200, r#"{"tags":["1.0.0"]}"#).announced_length(99));
+    let error = ask_oci(&cut).unwrap_err();
+    assert!(error.to_string().contains("cut off"), "{error}");
+    let cut = Server::start(|_, _| Answer::new(200, INDEX).announced_length(INDEX.len() + 1));
+    assert!(ask_helm(&cut).unwrap_err().to_string().contains("cut off"));
+    let large = Server::start(|_, _| Answer::new(200, vec![b' '; 200_001]));
+    assert!(matches!(
+        ask_helm(&large).unwrap_err(),
+        RegistryError::TooLarge { .. }
+    ));
+    let page = Server::start(|_, _| Answer::new(200, "<html><body>Log in</body></html>"));
+    assert!(matches!(
+        ask_oci(&page).unwrap_err(),
+        RegistryError::Malformed { .. }
+    ));
+    assert!(matches!(
+        ask_helm(&page).unwrap_err(),
+        RegistryError::Malformed { .. }
+    ));
+    let zip = Server::start(|_, _| Answer::new(200, "no gzip").header("Content-Encoding", "gzip"));
+    assert!(matches!(
+        ask_helm(&zip).unwrap_err(),
+        RegistryError::Malformed { .. }
+    ));
+}
+
+const INDEX: &str = "\
+apiVersion: v1
+entries:
+  other:
+  - nonsense
+  api:
+  - {version: 1.0.0, created: 2026-01-02T03:04:05Z, urls: [a.tgz]}
+  - version: \"\"
+  -
+  - {version: 1.10, name: api}
+  - {created: 2026-01-02T03:04:05Z}
+  - {version: 3.0.0, created: [odd]}
+  - {version: 4.0.0-rc.1}
+  - {version: 2.0.0}
+generated: 2026-01-02T03:04:05Z
+";
+
+#[test]
+fn helm_index_may_be_unsorted_and_hold_bad_entries() {
+    let server = Server::start(|_, _| Answer::new(200, INDEX));
+    let versions = ask_helm(&server).unwrap();
+    assert_eq!(
+        spellings(&versions),
+        ["1.0.0", "3.0.0", "4.0.0-rc.1", "2.0.0"]
+    );
+    assert_eq!(versions[0].created.as_deref(), Some("2026-01-02T03:04:05Z"));
+    assert_eq!(newest_stable(&versions).unwrap().version, "3.0.0");
+    assert_eq!(server.targets(), ["/stable/index.yaml"]);
+}
+
+#[test]
+fn helm_index_may_be_json_and_may_lack_the_chart() {
+    let json = r#"{"entries":{"api":[{"version":"1.2.0","created":null}]}}"#;
+    let server = Server::start(move |_, _| Answer::new(200, json));
+    assert_eq!(spellings(&ask_helm(&server).unwrap()), ["1.2.0"]);
+    for index in [
+        "entries: {}",
+        "entries:",
+        "entries: {web: [{version: 1.0.0}]}",
+    ] {
+        let server = Server::start(move |_, _| Answer::new(200, index));
+        assert!(matches!(
+            ask_helm(&server).unwrap_err(),
+            RegistryError::NoSuchChart { .. }
+        ));
+    }
+}
+
+/// Guards the features of the HTTP client: without its certificate verifier it would panic here.
+#[test]
+fn https_without_a_tls_answer_is_an_error() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    let source = ChartSource::new(&format!("https://{host}/stable"), "api").unwrap();
+    let error = registry().0.versions(&source).unwrap_err();
+    assert!(
+        matches!(error, RegistryError::Unreachable { .. }),
+        "{error}"
+    );
+}

@@ -1,0 +1,175 @@
+//! What people and scripts see: data on standard output, everything else on standard error.
+//!
+//! The only module that prints. Commands hand it values; it knows nothing of what they mean.
+
+pub mod diff;
+pub mod prompt;
+
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
+
+use crate::error::{ExitStatus, Problem, Report};
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Human,
+    /// One JSON object.
+    Json,
+}
+
+/// When colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What a command has to say at its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The exit code.
+    pub status: ExitStatus,
+    /// For people.
+    pub text: String,
+    /// For scripts: the keys beside `schema`, `ok` and `error`.
+    pub json: Map<String, Value>,
+    /// Why it isn't done, where there is something to show all the same.
+    pub problem: Option<Problem>,
+}
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default().bold();
+
+/// The streams, and how much goes to them.
+pub struct Ui {
+    out: Box<dyn Write>,
+    err: Box<dyn Write>,
+    format: Format,
+    verbosity: i8,
+}
+
+impl Ui {
+    /// The process's own streams. `verbosity`: below 0 quiet, above 0 more detail.
+    pub fn real(format: Format, color: Color, verbosity: i8) -> Self {
+        let choice = match color {
+            Color::Auto => anstream::ColorChoice::Auto,
+            Color::Always => anstream::ColorChoice::Always,
+            Color::Never => anstream::ColorChoice::Never,
+        };
+        Self {
+            out: Box::new(anstream::AutoStream::new(std::io::stdout(), choice)),
+            err: Box::new(anstream::AutoStream::new(std::io::stderr(), choice)),
+            format,
+            verbosity,
+        }
+    }
+
+    /// Something to know that asks for nothing.
+    pub fn notice(&mut self, text: &str) {
+        if self.verbosity >= 0 {
+            self.tell(text);
+        }
+    }
+
+    /// A detail for `-v`.
+    pub fn detail(&mut self, text: &str) {
+        if self.verbosity > 0 {
+            self.tell(text);
+        }
+    }
+
+    /// Something that may not be what was meant.
+    pub fn warn(&mut self, text: &str) {
+        self.tell(&format!("{WARNING}warning:{WARNING:#} {text}"));
+    }
+
+    fn tell(&mut self, text: &str) {
+        // Nobody reads standard error any more: there is nobody to say so to.
+        let _ = writeln!(self.err, "{text}").is_err();
+    }
+
+    /// The command's result.
+    ///
+    /// # Errors
+    /// When standard output can't be written to; a closed pipe is none.
+    pub fn result(&mut self, command: &str, outcome: &Outcome) -> std::io::Result<()> {
+        let report = outcome
+            .problem
+            .clone()
+            .map(|problem| Report::of(&problem.into()));
+        if self.format == Format::Json {
+            return self.put(&object(command, report.as_ref(), &outcome.json));
+        }
+        self.put(&outcome.text)?;
+        if let Some(report) = report {
+            self.say(&report);
+        }
+        Ok(())
+    }
+
+    /// The command's error.
+    ///
+    /// # Errors
+    /// As [`Ui::result`].
+    pub fn error(&mut self, command: &str, report: &Report) -> std::io::Result<()> {
+        if self.format == Format::Json {
+            return self.put(&object(command, Some(report), &Map::new()));
+        }
+        self.say(report);
+        Ok(())
+    }
+
+    fn say(&mut self, report: &Report) {
+        self.tell(&format!("{ERROR}error:{ERROR:#} {}", report.message));
+        for cause in &report.causes {
+            self.tell(&format!("  {cause}"));
+        }
+        for (index, hint) in report.hints.iter().enumerate() {
+            let gap = if index == 0 { "\n" } else { "" };
+            self.tell(&format!("{gap}{HINT}hint:{HINT:#} {hint}"));
+        }
+    }
+
+    fn put(&mut self, text: &str) -> std::io::Result<()> {
+        let newline = if text.is_empty() || text.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        match write!(self.out, "{text}{newline}").and_then(|()| self.out.flush()) {
+            Err(why) if why.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            other => other,
+        }
+    }
+}
+
+/// The one JSON object of a command.
+fn object(command: &str, report: Option<&Report>, rest: &Map<String, Value>) -> String {
+    let error = report.map(|report| {
+        let message = std::iter::once(&report.message)
+            .chain(&report.causes)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(": ");
+        json!({"message": message, "hint": report.hints.first(), "code": report.status.code()})
+    });
+    let mut all = Map::new();
+    all.insert(
+        "schema".into(),
+        json!(format!("haptic-scaffold/{command}/v1")),
+    );
+    all.insert("ok".into(), json!(error.is_none()));
+    all.insert("error".into(), json!(error));
+    all.extend(rest.clone());
+    Value::Object(all).to_string()
+}
