@@ -82,9 +82,17 @@ pub fn gather(
     };
     let left = left(tree.as_ref(), path.as_ref(), config)?;
     let here = |b: &&Bootstrap| b.above == path && b.cluster.is_some();
+    let is_first = left
+        .recorded
+        .as_ref()
+        .is_none_or(|(recorded, _)| recorded.answers.is_none());
+    let branch = head.as_ref().and_then(Head::short).unwrap_or("main");
     let found = Found {
-        repo_url: target.remote_url().filter(|url| GitUrl::parse(url).is_ok()),
-        branch: head.as_ref().and_then(Head::short).map(str::to_owned),
+        // A remote that came later is no new answer: a second run must change nothing.
+        repo_url: target
+            .remote_url()
+            .filter(|url| is_first && GitUrl::parse(url).is_ok()),
+        branch: Some(branch.to_owned()),
         bootstrap: bootstraps.iter().any(|b| here(&b)),
         clusters: bootstraps
             .iter()

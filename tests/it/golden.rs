@@ -1,0 +1,200 @@
+//! Golden folders: for each layout, certificate source and number of clusters, every byte of every file that `init` writes.
+//!
+//! `HAPTIC_SCAFFOLD_BLESS=1 cargo test golden` writes them anew; what changed is then for `git diff` to show.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::env::TestEnv;
+
+/// A case: the folder below `tests/golden`, and the flags.
+pub struct Case {
+    pub name: String,
+    pub flags: Vec<String>,
+}
+
+/// The CA that the external cases name: public, with a key that nobody has any more.
+pub const CA: &str = include_str!("../golden/webhook-ca.pem");
+
+/// Where the repositories of all cases are said to be.
+pub const REPO_URL: &str = "https://git.example.org/team/gitops.git";
+
+/// Every layout x certificate source, fleets with one and three clusters, and the other forms once.
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for layout in ["flux-cluster", "flux-fleet", "argo-cluster", "argo-fleet"] {
+        for certificates in ["cert-manager", "external"] {
+            let counts: &[(&str, &str)] = if layout.ends_with("fleet") {
+                &[
+                    ("-1", "production"),
+                    ("-3", "staging,eu=production,us=production"),
+                ]
+            } else {
+                &[("", "")]
+            };
+            for (suffix, clusters) in counts {
+                cases.push(case(
+                    &format!("{layout}{suffix}-{certificates}"),
+                    layout,
+                    &["--certificates", certificates],
+                    clusters,
+                ));
+            }
+        }
+        let fleet = if layout.ends_with("fleet") {
+            "staging,production"
+        } else {
+            ""
+        };
+        cases.push(case(
+            &format!("{layout}-inline"),
+            layout,
+            &["--inline-values"],
+            fleet,
+        ));
+        cases.push(case(
+            &format!("{layout}-guide"),
+            layout,
+            &["--style", "guide", "--certificates", "external"],
+            fleet,
+        ));
+        cases.push(case(
+            &format!("{layout}-podinfo"),
+            layout,
+            &[
+                "--chart",
+                "podinfo",
+                "--chart-repo",
+                "oci://ghcr.io/stefanprodan/charts",
+                "--path",
+                "platform/web",
+            ],
+            fleet,
+        ));
+    }
+    cases.push(case(
+        "flux-cluster-bootstrap",
+        "flux-cluster",
+        &["--sync", "bootstrap"],
+        "",
+    ));
+    cases.push(case(
+        "flux-cluster-oci-repository",
+        "flux-cluster",
+        &["--chart-source", "oci-repository"],
+        "",
+    ));
+    cases.push(case(
+        "argo-fleet-rolling",
+        "argo-fleet",
+        &["--set", "rolling_sync=true"],
+        "staging,production",
+    ));
+    cases
+}
+
+fn case(name: &str, layout: &str, flags: &[&str], clusters: &str) -> Case {
+    let mut all: Vec<String> = ["--layout", layout, "--yes", "--repo-url", REPO_URL]
+        .map(str::to_owned)
+        .into();
+    all.extend(flags.iter().map(|flag| (*flag).to_owned()));
+    if !flags.contains(&"--chart") {
+        all.extend(["--chart-version".to_owned(), "0.2.2".to_owned()]);
+    } else {
+        all.extend(["--chart-version".to_owned(), "6.2.0".to_owned()]);
+    }
+    if flags.contains(&"external") {
+        all.extend(["--webhook-ca".to_owned(), "webhook-ca.pem".to_owned()]);
+    }
+    if !clusters.is_empty() {
+        all.extend(["--clusters".to_owned(), clusters.to_owned()]);
+    }
+    Case {
+        name: name.to_owned(),
+        flags: all,
+    }
+}
+
+/// Runs `init` for a case into the folder `out`.
+pub fn init(env: &TestEnv, case: &Case, more: &[&str]) {
+    env.write("webhook-ca.pem", CA);
+    let mut arguments = vec!["init", "out"];
+    arguments.extend(case.flags.iter().map(String::as_str));
+    arguments.extend(more);
+    env.expect(0, &arguments);
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+/// The files of a folder by path, without `.git`.
+pub fn files(folder: &Path) -> BTreeMap<String, String> {
+    let walk = walkdir::WalkDir::new(folder)
+        .into_iter()
+        .filter_entry(|entry| entry.file_name() != ".git");
+    walk.map(|entry| entry.expect("readable"))
+        .filter(|entry| entry.file_type().is_file())
+        .map(|entry| {
+            let path = entry
+                .path()
+                .strip_prefix(folder)
+                .expect("below")
+                .to_string_lossy()
+                .replace('\\', "/");
+            (path, std::fs::read_to_string(entry.path()).expect("text"))
+        })
+        .collect()
+}
+
+#[test]
+fn every_case_writes_its_golden_folder_and_a_second_run_nothing() {
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let env = TestEnv::new();
+        init(&env, &case, &[]);
+        let written = files(&env.path("out"));
+        let golden = folder().join(&case.name);
+        if std::env::var_os("HAPTIC_SCAFFOLD_BLESS").is_some() {
+            bless(&golden, &written);
+        }
+        let wanted = files(&golden);
+        for path in written
+            .keys()
+            .chain(wanted.keys())
+            .collect::<std::collections::BTreeSet<_>>()
+        {
+            if written.get(path) != wanted.get(path) {
+                wrong.push(format!("{}/{path}", case.name));
+            }
+        }
+        let head = env.git("out", &["rev-parse", "HEAD"]);
+        init(&env, &case, &[]);
+        assert_eq!(
+            env.git("out", &["rev-parse", "HEAD"]),
+            head,
+            "{}: a second run commits",
+            case.name
+        );
+        assert_eq!(
+            env.git("out", &["status", "--porcelain"]),
+            "",
+            "{}: a second run leaves something",
+            case.name
+        );
+    }
+    assert!(
+        wrong.is_empty(),
+        "not as in tests/golden:\n{}",
+        wrong.join("\n")
+    );
+}
+
+fn bless(golden: &Path, written: &BTreeMap<String, String>) {
+    let _ = std::fs::remove_dir_all(golden).is_err();
+    for (path, text) in written {
+        let path = golden.join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        std::fs::write(path, text).expect("writes");
+    }
+}

@@ -1,0 +1,18 @@
+//! The integration tests: one binary, over the real program.
+//!
+//! Without arguments they are hermetic: no network beyond loopback, no clock, a HOME and git configuration of their own.
+//! The ignored ones ask real programs (`kit`): `cargo test -- --ignored`. They say «skipped: no helm» where one isn't there;
+//! with `CI` set that is a failure.
+
+#![expect(
+    unreachable_pub,
+    reason = "one binary: everything is reachable from main alone"
+)]
+
+mod cli;
+mod env;
+mod git;
+mod golden;
+mod kit;
+mod real_cluster;
+mod real_programs;
