@@ -13,6 +13,7 @@ use super::said;
 use super::sign::{self, Signing};
 use super::target::{Head, Target, check_committable, head};
 use crate::error::Problem;
+use crate::model::repo_path::RepoPath;
 use crate::plan::change::{Change, FileChange, Verdict};
 use crate::world::Env;
 
@@ -165,7 +166,7 @@ fn into_repository(
         repository,
         change,
         head: &head,
-        commit: made,
+        made: made.as_ref(),
     };
     let done = write.files_and_branch(&guard, disk);
     if done.is_err() {
@@ -175,7 +176,7 @@ fn into_repository(
     }
     done?;
     Ok(Applied {
-        commit: made.map(|id| id.to_string()),
+        commit: made.map(|made| made.id.to_string()),
         branch: head.short().map(str::to_owned),
     })
 }
@@ -210,13 +211,19 @@ fn check_unchanged(repository: &Repository, change: &Change) -> Result<()> {
     Ok(())
 }
 
-/// Builds the commit in the object database. No branch knows it yet. Nothing where the tree would stay as it is.
+/// A commit that no branch knows yet, and the paths that it changes.
+struct Made {
+    id: Oid,
+    paths: Vec<RepoPath>,
+}
+
+/// Builds the commit in the object database. Nothing where the tree would stay as it is.
 fn make_commit(
     repository: &Repository,
     change: &Change,
     head: &Head,
     commit: &Commit<'_>,
-) -> Result<Option<Oid>> {
+) -> Result<Option<Made>> {
     let git = |why: git2::Error| said("make the commit", &why);
     let parent = head
         .commit
@@ -234,6 +241,7 @@ fn make_commit(
         }
     };
     let mut update = TreeUpdateBuilder::new();
+    let mut paths = Vec::new();
     for file in change.committed() {
         let committed = base
             .get_path(Path::new(file.path.as_str()))
@@ -247,9 +255,11 @@ fn make_commit(
             Some(new) => {
                 let blob = repository.blob(new).map_err(git)?;
                 update.upsert(file.path.as_str(), blob, FileMode::Blob);
+                paths.push(file.path.clone());
             }
             None if committed.is_some() => {
                 update.remove(file.path.as_str());
+                paths.push(file.path.clone());
             }
             None => {}
         }
@@ -279,7 +289,10 @@ fn make_commit(
             .odb()
             .and_then(|odb| odb.write(git2::ObjectType::Commit, text.as_bytes())),
     };
-    Ok(Some(id.map_err(git)?))
+    Ok(Some(Made {
+        id: id.map_err(git)?,
+        paths,
+    }))
 }
 
 /// A file that is as it should be but for its line ends is left to git's settings for line ends.
@@ -292,7 +305,7 @@ struct Write<'a> {
     repository: &'a Repository,
     change: &'a Change,
     head: &'a Head,
-    commit: Option<Oid>,
+    made: Option<&'a Made>,
 }
 
 impl Write<'_> {
@@ -301,13 +314,13 @@ impl Write<'_> {
             let (journal, backups) = self.journal(&root)?;
             guard.begin(disk, &journal, &backups)?;
             self.files(&root, disk)?;
-            if self.commit.is_some() {
-                self.index(disk)?;
+            if let Some(made) = self.made {
+                self.index(made, disk)?;
             }
         }
-        if let (Some(commit), Some(branch)) = (self.commit, &self.head.branch) {
+        if let (Some(made), Some(branch)) = (self.made, &self.head.branch) {
             disk.step("branch")?;
-            self.branch(branch, commit)?;
+            self.branch(branch, made.id)?;
         }
         guard.end(disk)
     }
@@ -319,42 +332,33 @@ impl Write<'_> {
             .map_err(|why| said("read the index", &why))?;
         let (mut files, mut backups, mut folders) = (Vec::new(), Vec::new(), Vec::new());
         for file in self.change.committed() {
-            let backup = match (&file.old, file.verdict.writes()) {
-                (Some(old), true) => {
-                    backups.push(old.clone());
-                    Some(backups.len() - 1)
-                }
-                _ => None,
-            };
-            if !file.verdict.writes() {
-                continue;
-            }
-            let staged = index
-                .get_path(Path::new(file.path.as_str()), 0)
-                .map(|entry| (entry.id.to_string(), entry.mode));
-            let new = file.new.as_deref().map(blob_id).transpose()?;
+            let written = file.verdict.writes();
+            let backup = file.old.as_ref().filter(|_| written).map(|old| {
+                backups.push(old.clone());
+                backups.len() - 1
+            });
+            let staged = index.get_path(Path::new(file.path.as_str()), 0);
             files.push(Entry {
                 path: file.path.to_string(),
+                written,
                 backup,
-                new,
-                staged,
+                new: file.new.as_deref().map(blob_id).transpose()?,
+                staged: staged.map(|entry| (entry.id.to_string(), entry.mode)),
             });
-            let mut missing: Vec<String> =
-                std::iter::successors(file.path.parent(), |folder| folder.parent())
-                    .map(|folder| folder.to_string())
-                    .take_while(|folder| !root.join(folder).exists())
-                    .collect();
-            missing.reverse();
-            folders.extend(
-                missing
-                    .into_iter()
-                    .filter(|folder| !folders.contains(folder))
-                    .collect::<Vec<_>>(),
-            );
+            let parents = std::iter::successors(file.path.parent(), RepoPath::parent);
+            let missing: Vec<String> = parents
+                .map(|folder| folder.to_string())
+                .take_while(|folder| !root.join(folder).exists())
+                .collect();
+            for folder in missing.into_iter().rev() {
+                if !folders.contains(&folder) {
+                    folders.push(folder);
+                }
+            }
         }
         let commit = self
-            .commit
-            .and_then(|id| Some((self.head.branch.clone()?, id.to_string())));
+            .made
+            .and_then(|made| Some((self.head.branch.clone()?, made.id.to_string())));
         Ok((
             Journal {
                 commit,
@@ -389,11 +393,15 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Stages the paths of the change and leaves everything else that is staged as it is.
-    fn index(&self, disk: &mut dyn Disk) -> Result<()> {
+    /// Stages the paths of the commit and leaves everything else that is staged as it is.
+    fn index(&self, made: &Made, disk: &mut dyn Disk) -> Result<()> {
         let git = |why: git2::Error| said("write the index", &why);
         let mut index = self.repository.index().map_err(git)?;
-        for file in self.change.committed() {
+        for file in self
+            .change
+            .committed()
+            .filter(|file| file.verdict.writes() || made.paths.contains(&file.path))
+        {
             let path = Path::new(file.path.as_str());
             if file.new.is_some() {
                 index.add_path(path).map_err(git)?;

@@ -22,6 +22,8 @@ const FOLDER: &str = "haptic-scaffold";
 pub struct Entry {
     /// Below the work tree.
     pub path: String,
+    /// Whether its bytes change; else it is only staged.
+    pub written: bool,
     /// The number of the backup with its bytes before; nothing where there was no file.
     pub backup: Option<usize>,
     /// git's id of the bytes that it gets; nothing where it goes.
@@ -170,7 +172,7 @@ impl Guard {
         let Some(root) = repository.workdir() else {
             return Ok(());
         };
-        for entry in &journal.files {
+        for entry in journal.files.iter().filter(|entry| entry.written) {
             let path = root.join(&entry.path);
             let _ = fs::remove_file(draft_of(&path)).is_err();
             let now = fs::read(&path).ok();

@@ -120,8 +120,6 @@ fn cluster_value(cluster: &Cluster, all: &[Cluster]) -> Value {
     json!({
         "name": cluster.name,
         "stage": cluster.stage,
-        "stage_number": number + 1,
-        "stages": stages.len(),
         "after": number.checked_sub(1).map(|before| stages[before]),
     })
 }

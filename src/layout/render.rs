@@ -337,7 +337,8 @@ impl<'a> Renderer<'a> {
             .map_or_else(|| self.context.clone(), |cluster| self.for_cluster(cluster));
         let text = self
             .template(&rule.template, &context)
-            .with_context(|| format!("cannot make `{}`", outline.path))?;
+            .with_context(|| format!("cannot make `{}`", outline.path))?
+            .replace("\r\n", "\n");
         let syntax = rule
             .syntax
             .unwrap_or(if templates::is_yaml(outline.path.as_str()) {

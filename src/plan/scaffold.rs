@@ -170,18 +170,19 @@ fn plan_lock(
     )
 }
 
-/// A file that is left alone keeps the base that it had: only what was written, or stands there already, is a new base.
+/// What a file was rendered to becomes its base, also where a person chose to keep another text. Three kinds keep the base that they had:
+/// files of the team, files that were taken away, and those where only a pin moved, which is no new rendering.
 fn keep_bases(next: &mut Lock, facts: &Facts<'_>, files: &[FileChange]) {
     for (rendered, file) in facts.files.iter().zip(files) {
-        if let (Verdict::Skip, Some(known)) = (file.verdict, facts.lock.files.get(&rendered.path)) {
+        let Some(known) = facts.lock.files.get(&rendered.path) else {
+            continue;
+        };
+        let is_left_alone =
+            file.verdict == Verdict::Skip && (rendered.owner == Owner::User || file.old.is_none());
+        let is_same_but_for_pins =
+            with_pins_of(&known.text, &rendered.pins, &rendered.text) == rendered.text;
+        if is_left_alone || (!file.verdict.writes() && is_same_but_for_pins) {
             next.files.insert(rendered.path.clone(), known.clone());
-        } else if let (Verdict::Same, Some(known)) =
-            (file.verdict, facts.lock.files.get(&rendered.path))
-        {
-            // Moved pins alone are no new rendering.
-            if with_pins_of(&known.text, &rendered.pins, &rendered.text) == rendered.text {
-                next.files.insert(rendered.path.clone(), known.clone());
-            }
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::error::Problem;
 use crate::haptic;
 use crate::layout::answers::Answers;
 use crate::layout::context::Versions;
-use crate::layout::definition::{Layout, Provider};
+use crate::layout::definition::{ClusterCount, Layout, Provider};
 use crate::layout::profile;
 use crate::layout::question::QuestionKind;
 use crate::layout::recorded::{self, Sync, ValuesAs};
@@ -48,7 +48,7 @@ impl Init<'_> {
         keep_values(&mut resolved, own_values.as_ref(), &given);
         let answers = Answers::of(&layout, &resolved, self.gathered.path.clone())?;
         tidy(&mut resolved, &layout, &answers);
-        self.check_answers(&answers)?;
+        self.check_answers(&layout, &answers)?;
         let chosen = {
             let outlines = outline(self.catalog, &layout, &answers)?;
             let tree = self.gathered.target.tree()?;
@@ -147,16 +147,11 @@ impl Init<'_> {
         }
     }
 
-    /// Adds variables for a layout's own questions. Answers that name a file become its text.
+    /// Adds variables for questions without a flag of their own. Answers that name a file become its text.
     fn read_files(&self, given: &mut GivenAnswers, layout: &Layout) -> Result<()> {
-        for (name, variable) in layout
-            .questions
-            .iter()
-            .filter(|q| !q.standard)
-            .map(|q| (&q.name, q.variable()))
-        {
-            if let Some(value) = self.world.env.get(&variable) {
-                given.add_variable(name, json!(value));
+        for question in &layout.questions {
+            if let Some(value) = self.world.env.get(&question.variable()) {
+                given.add_variable(&question.name, json!(value));
             }
         }
         for question in &layout.questions {
@@ -184,11 +179,12 @@ impl Init<'_> {
         let Some(file) = &self.arguments.questions.values else {
             return Ok(None);
         };
-        let text = files::read_text(&self.world.folder.join(file))?;
+        // It becomes a file of the repository, and those have Unix line ends.
+        let text = files::read_text(&self.world.folder.join(file))?.replace("\r\n", "\n");
         Ok(Some((text, file.display().to_string())))
     }
 
-    fn check_answers(&mut self, answers: &Answers) -> Result<()> {
+    fn check_answers(&mut self, layout: &Layout, answers: &Answers) -> Result<()> {
         let needs_url = answers.provider == Provider::Argo || answers.sync == Sync::Own;
         if needs_url && answers.repo_url.is_none() {
             return Err(Problem::usage(format!(
@@ -231,6 +227,9 @@ impl Init<'_> {
             ))
             .hint("take a shorter `--release` or `--namespace`")
             .into());
+        }
+        if layout.clusters == ClusterCount::Many && answers.provider == Provider::Argo {
+            check_parent_names(answers)?;
         }
         self.warn_of_moves(answers);
         Ok(())
@@ -325,6 +324,25 @@ fn add_file(
                 recorded,
             },
         );
+    }
+}
+
+/// Helm's longest name of a release, which the parent Application of a cluster has too.
+const LONGEST_RELEASE: usize = 53;
+
+fn check_parent_names(answers: &Answers) -> Result<()> {
+    let too_long = answers
+        .clusters
+        .iter()
+        .find(|c| answers.release.len() + 1 + c.name.len() > LONGEST_RELEASE);
+    match too_long {
+        Some(cluster) => Err(Problem::invalid(format!(
+            "`{}-{}`, the parent Application's name, is longer than {LONGEST_RELEASE} characters, which is Helm's longest name of a release",
+            answers.release, cluster.name
+        ))
+        .hint("take a shorter `--release` or a shorter name of the cluster")
+        .into()),
+        None => Ok(()),
     }
 }
 
