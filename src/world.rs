@@ -1,35 +1,9 @@
 //! [`World`]: everything outside of the program, in one place. Only here are real effects made.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::model::env::Env;
 use crate::registry::{HttpRegistry, Registry};
-
-/// The environment variables, as a value.
-#[derive(Debug, Clone, Default)]
-pub struct Env(BTreeMap<String, String>);
-
-impl Env {
-    /// Makes an environment for tests.
-    pub fn of(pairs: &[(&str, &str)]) -> Self {
-        Self(
-            pairs
-                .iter()
-                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-                .collect(),
-        )
-    }
-
-    /// Returns a variable that isn't empty.
-    pub fn get(&self, name: &str) -> Option<String> {
-        self.0.get(name).filter(|value| !value.is_empty()).cloned()
-    }
-
-    /// All variables, for child processes.
-    pub fn all(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.0.iter()
-    }
-}
 
 /// What the program sees of the outside.
 pub struct World {
@@ -55,15 +29,14 @@ impl World {
         )]
         let (vars, folder, now) = (
             std::env::vars_os()
-                .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
-                .collect(),
+                .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))),
             std::env::current_dir().unwrap_or_default(),
             std::time::SystemTime::now()
                 .duration_since(std::time::UNIX_EPOCH)
                 .map_or(0, |d| i64::try_from(d.as_secs()).unwrap_or(0)),
         );
         Self {
-            env: Env(vars),
+            env: Env::new(vars),
             folder,
             now,
             is_terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),

@@ -13,9 +13,9 @@ use super::said;
 use super::sign::{self, Signing};
 use super::target::{Head, Target, check_committable, head};
 use crate::error::Problem;
+use crate::model::env::Env;
 use crate::model::repo_path::RepoPath;
 use crate::plan::change::{Change, FileChange, Verdict};
-use crate::world::Env;
 
 /// How a change is committed.
 pub struct Commit<'a> {
@@ -92,8 +92,13 @@ fn make_new(
 ) -> Result<Applied> {
     disk.step("folder")?;
     fs::create_dir_all(parent)?;
+    let name = folder
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let prefix = format!(".{}.haptic-scaffold-", name.unwrap_or_default());
+    remove_drafts(parent, &prefix);
     let draft = tempfile::Builder::new()
-        .prefix(".haptic-scaffold-")
+        .prefix(&prefix)
         .tempdir_in(parent)?;
     // A temporary folder is for its owner alone; the repository is an ordinary folder.
     let inner = draft.path().join("repository");
@@ -104,6 +109,21 @@ fn make_new(
     disk.step("move")?;
     fs::rename(&inner, folder)?;
     Ok(applied)
+}
+
+/// Takes away what a killed process left beside the place. One that still runs holds its lock.
+fn remove_drafts(parent: &Path, prefix: &str) {
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
+    {
+        if !Guard::is_held(&entry.path().join("repository/.git")) {
+            let _ = fs::remove_dir_all(entry.path()).is_err();
+        }
+    }
 }
 
 /// A folder with files becomes a repository; if that fails it is none again.

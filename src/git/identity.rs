@@ -3,7 +3,7 @@
 use git2::{Config, Signature, Time};
 
 use crate::error::Problem;
-use crate::world::Env;
+use crate::model::env::Env;
 
 /// The name that commits have where nobody is configured.
 pub const FALLBACK: (&str, &str) = ("haptic-scaffold", "haptic-scaffold@localhost");

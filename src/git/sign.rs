@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use git2::Config;
 
 use crate::error::Problem;
-use crate::world::Env;
+use crate::model::env::Env;
 
 /// How commits are signed.
 #[derive(Debug, Clone, PartialEq, Eq)]

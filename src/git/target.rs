@@ -8,8 +8,8 @@ use git2::{Config, ErrorCode, Oid, Repository, RepositoryOpenFlags, RepositorySt
 use super::said;
 use super::trees::{GitTree, WorkTree};
 use crate::error::Problem;
+use crate::model::env::Env;
 use crate::model::tree::Tree;
-use crate::world::Env;
 
 /// What is written into.
 pub enum Target {

@@ -7,10 +7,11 @@ use serde_json::{Map, Value, json};
 use super::answers::Answers;
 use super::catalog::Catalog;
 use super::definition::{ClusterCount, Layout};
+use super::given::{GivenAnswers, Origin};
 use super::profile;
 use super::question::QuestionKind;
 use super::render::render;
-use super::resolve::{Found, GivenAnswers, NobodyToAsk, Origin, resolve};
+use super::resolve::{Found, NobodyToAsk, resolve};
 use crate::error::Report;
 use crate::model::repo_path::RepoPath;
 

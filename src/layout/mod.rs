@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod check;
 pub mod context;
 pub mod definition;
+pub mod given;
 pub mod order;
 pub mod profile;
 pub mod question;

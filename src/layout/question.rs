@@ -2,9 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::Problem;
+use crate::model::cluster::Cluster;
 
 /// What kind of answer a question takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -82,7 +83,7 @@ impl Question {
             }
             self.fill(known);
         }
-        self.check()
+        self.validate()
     }
 
     fn fill(&mut self, known: &Self) {
@@ -100,7 +101,7 @@ impl Question {
         self.when = self.when.take().or_else(|| known.when.clone());
     }
 
-    fn check(&self) -> Result<(), Problem> {
+    fn validate(&self) -> Result<(), Problem> {
         let bad = |why: &str| Err(Problem::invalid(format!("question `{}`: {why}", self.name)));
         let name_ok = self
             .name
@@ -143,5 +144,71 @@ impl Question {
     /// The environment variable that answers it.
     pub fn variable(&self) -> String {
         format!("HAPTIC_SCAFFOLD_{}", self.name.to_uppercase())
+    }
+
+    /// Brings an answer to the type of its question where it means the same: `a,b` for a list, `true` for yes.
+    pub fn shape(&self, value: &Value) -> Value {
+        match (self.kind(), value) {
+            (QuestionKind::List, Value::String(text)) => {
+                json!(
+                    text.split(',')
+                        .map(str::trim)
+                        .filter(|part| !part.is_empty())
+                        .collect::<Vec<_>>()
+                )
+            }
+            (QuestionKind::Bool, Value::String(text)) => match text.to_lowercase().as_str() {
+                "true" | "yes" | "y" | "1" => Value::Bool(true),
+                "false" | "no" | "n" | "0" => Value::Bool(false),
+                _ => value.clone(),
+            },
+            (QuestionKind::Text | QuestionKind::Choice, Value::String(text)) => json!(text.trim()),
+            _ => value.clone(),
+        }
+    }
+
+    /// Checks an answer.
+    ///
+    /// # Errors
+    /// With what is wrong with it.
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        match self.kind() {
+            QuestionKind::Bool => value
+                .as_bool()
+                .map(|_| ())
+                .ok_or_else(|| "is neither true nor false".to_owned()),
+            QuestionKind::List => {
+                let items = value.as_array().ok_or("is no list")?;
+                items.iter().try_for_each(|item| {
+                    self.check_text(item.as_str().ok_or("has an item that is no text")?)
+                })
+            }
+            QuestionKind::File => value
+                .as_str()
+                .map(|_| ())
+                .ok_or_else(|| "is no text".to_owned()),
+            QuestionKind::Text | QuestionKind::Choice => {
+                self.check_text(value.as_str().ok_or("is no text")?)
+            }
+        }
+    }
+
+    fn check_text(&self, text: &str) -> Result<(), String> {
+        if text.chars().any(char::is_control) {
+            return Err("has a line break or another control character".to_owned());
+        }
+        if !self.choices.is_empty() && !self.choices.iter().any(|choice| choice == text) {
+            return Err(format!("`{text}` is none of: {}", self.choices.join(", ")));
+        }
+        if self.standard && self.name == "clusters" {
+            return Cluster::parse(text).map(|_| ());
+        }
+        if let Some(pattern) = &self.pattern {
+            let regex = regex_lite::Regex::new(pattern).map_err(|why| why.to_string())?;
+            if !regex.is_match(text) {
+                return Err(format!("`{text}` does not match {pattern}"));
+            }
+        }
+        Ok(())
     }
 }

@@ -5,84 +5,11 @@ use minijinja::value::{Serde, Value as Template};
 use serde_json::{Map, Value, json};
 
 use super::definition::Layout;
-use super::question::{Question, QuestionKind};
+use super::given::{Given, GivenAnswers, Origin};
+use super::question::Question;
 use super::recorded;
 use crate::error::Problem;
 use crate::model::git_url::GitUrl;
-
-/// Where an answer came from, for messages and precedence.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    /// A flag or its environment variable.
-    Flag,
-    /// An answers file or the recorded answers: file and line.
-    File {
-        /// The file.
-        place: String,
-        /// The line of the key.
-        line: usize,
-        /// Whether it is `.haptic-scaffold.yaml` of an earlier run, whose answers may have lost their question.
-        recorded: bool,
-    },
-}
-
-/// An answer that was given.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Given {
-    /// The answer.
-    pub value: Value,
-    /// Where it came from.
-    pub origin: Origin,
-}
-
-/// Answers that were given, by name of the question. The strongest source is put in first.
-#[derive(Debug, Clone, Default)]
-pub struct GivenAnswers(std::collections::BTreeMap<String, Given>);
-
-impl GivenAnswers {
-    /// Adds an answer unless a stronger source has given one.
-    pub fn add(&mut self, name: &str, value: Value, origin: Origin) {
-        self.0
-            .entry(name.to_owned())
-            .or_insert(Given { value, origin });
-    }
-
-    /// Adds an answer of a variable: weaker than a flag, stronger than every file.
-    pub fn add_variable(&mut self, name: &str, value: Value) {
-        match self.0.get(name) {
-            Some(Given {
-                origin: Origin::Flag,
-                ..
-            }) => {}
-            _ => {
-                self.0.insert(
-                    name.to_owned(),
-                    Given {
-                        value,
-                        origin: Origin::Flag,
-                    },
-                );
-            }
-        }
-    }
-
-    /// Puts another text in place of an answer, from the same source.
-    pub fn replace(&mut self, name: &str, value: Value) {
-        if let Some(given) = self.0.get_mut(name) {
-            given.value = value;
-        }
-    }
-
-    /// Returns an answer.
-    pub fn get(&self, name: &str) -> Option<&Given> {
-        self.0.get(name)
-    }
-
-    /// Returns a text answer.
-    pub fn text(&self, name: &str) -> Option<&str> {
-        self.get(name).and_then(|given| given.value.as_str())
-    }
-}
 
 /// What expressions know besides the answers.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -168,18 +95,20 @@ fn answer(
     ask: &mut dyn Ask,
 ) -> Result<Option<Value>> {
     if let Some(given) = given.get(&question.name) {
-        let value = shape(question, &given.value);
-        return check(question, &value)
+        let value = question.shape(&given.value);
+        return question
+            .check(&value)
             .map(|()| Some(value))
             .map_err(|why| wrong(question, &given.origin, &why));
     }
     let default = default_of(question, found, context)?;
-    let checked = |value: &Value| check(question, &shape(question, value));
+    let checked = |value: &Value| question.check(&question.shape(value));
     if let Some(value) = ask.ask(question, default.as_ref(), &checked)? {
-        return Ok(Some(shape(question, &value)));
+        return Ok(Some(question.shape(&value)));
     }
     match default {
-        Some(default) => check(question, &default)
+        Some(default) => question
+            .check(&default)
             .map(|()| Some(default))
             .map_err(|why| {
                 anyhow::anyhow!(
@@ -306,12 +235,12 @@ fn default_of(question: &Question, found: &Found, context: &Template) -> Result<
         return Ok(Some(json!(found.clusters)));
     }
     match (&question.default, &question.default_from) {
-        (Some(default), _) => Ok(Some(shape(question, default))),
+        (Some(default), _) => Ok(Some(question.shape(default))),
         (None, Some(expression)) => {
             let value = evaluate(expression, context)
                 .with_context(|| format!("default of question `{}`", question.name))?;
             let value = serde_json::to_value(&value).context("a default is no plain value")?;
-            Ok((!value.is_null()).then(|| shape(question, &value)))
+            Ok((!value.is_null()).then(|| question.shape(&value)))
         }
         (None, None) => Ok(None),
     }
@@ -362,75 +291,6 @@ pub fn evaluate(expression: &str, context: &Template) -> Result<Template> {
         |why: minijinja::Error| Problem::invalid(format!("cannot evaluate `{expression}`: {why}"));
     let compiled = engine.compile_expression(expression).map_err(problem)?;
     Ok(compiled.eval(context.clone()).map_err(problem)?)
-}
-
-/// Brings an answer to the type of its question where it means the same: `a,b` for a list, `true` for yes.
-fn shape(question: &Question, value: &Value) -> Value {
-    match (question.kind(), value) {
-        (QuestionKind::List, Value::String(text)) => {
-            json!(
-                text.split(',')
-                    .map(str::trim)
-                    .filter(|part| !part.is_empty())
-                    .collect::<Vec<_>>()
-            )
-        }
-        (QuestionKind::Bool, Value::String(text)) => match text.to_lowercase().as_str() {
-            "true" | "yes" | "y" | "1" => Value::Bool(true),
-            "false" | "no" | "n" | "0" => Value::Bool(false),
-            _ => value.clone(),
-        },
-        (QuestionKind::Text | QuestionKind::Choice, Value::String(text)) => json!(text.trim()),
-        _ => value.clone(),
-    }
-}
-
-/// Checks one answer against its question.
-fn check(question: &Question, value: &Value) -> Result<(), String> {
-    match question.kind() {
-        QuestionKind::Bool => value
-            .as_bool()
-            .map(|_| ())
-            .ok_or_else(|| "is neither true nor false".to_owned()),
-        QuestionKind::List => {
-            let items = value.as_array().ok_or("is no list")?;
-            items.iter().try_for_each(|item| {
-                check_text(
-                    question,
-                    item.as_str().ok_or("has an item that is no text")?,
-                )
-            })
-        }
-        QuestionKind::File => value
-            .as_str()
-            .map(|_| ())
-            .ok_or_else(|| "is no text".to_owned()),
-        QuestionKind::Text | QuestionKind::Choice => {
-            check_text(question, value.as_str().ok_or("is no text")?)
-        }
-    }
-}
-
-fn check_text(question: &Question, text: &str) -> Result<(), String> {
-    if text.chars().any(char::is_control) {
-        return Err("has a line break or another control character".to_owned());
-    }
-    if !question.choices.is_empty() && !question.choices.iter().any(|choice| choice == text) {
-        return Err(format!(
-            "`{text}` is none of: {}",
-            question.choices.join(", ")
-        ));
-    }
-    if question.standard && question.name == "clusters" {
-        return crate::model::cluster::Cluster::parse(text).map(|_| ());
-    }
-    if let Some(pattern) = &question.pattern {
-        let regex = regex_lite::Regex::new(pattern).map_err(|why| why.to_string())?;
-        if !regex.is_match(text) {
-            return Err(format!("`{text}` does not match {pattern}"));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

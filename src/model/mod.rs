@@ -4,6 +4,7 @@
 
 pub mod chart;
 pub mod cluster;
+pub mod env;
 pub mod git_url;
 pub mod pem;
 pub mod repo_path;

@@ -404,16 +404,14 @@ mod tests {
     }
 
     #[test]
-    fn reading_takes_linear_time() {
+    fn large_inputs_are_read_whole() {
+        // Quadratic code would take minutes here; nothing is timed, machines differ.
         let one = "---\n# comment\nkind: Thing\nspec:\n  list:\n  - a: 'x'\n    b:\n  text: |\n    hello\n";
         let line = format!("x: {{{}}}\n", "a:, b: [c], ".repeat(60_000));
         let keys: String = (0..20_000).map(|n| format!("k{n}:\n- |\n  t\n")).collect();
-        let start = std::time::Instant::now();
         assert_eq!(parse_strict(&one.repeat(12_000)).unwrap().len(), 12_000);
         assert!(parse(&line).errors.is_empty());
         assert_eq!(first(&keys).entries().count(), 20_000);
-        // Generous: about a second unoptimised; quadratic code takes minutes.
-        assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
     }
 
     proptest! {

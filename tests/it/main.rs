@@ -9,10 +9,13 @@
     reason = "one binary: everything is reachable from main alone"
 )]
 
+mod architecture;
 mod cli;
 mod env;
 mod git;
 mod golden;
+mod interrupted;
 mod kit;
 mod real_cluster;
 mod real_programs;
+mod terminal;

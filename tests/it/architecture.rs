@@ -1,0 +1,140 @@
+//! The rules of `docs/architecture.md` that no linter knows: who may know whom, and what pure code must not touch.
+
+use std::path::{Path, PathBuf};
+
+/// A module, and the modules that it must not know.
+const DIRECTION: [(&str, &[&str]); 8] = [
+    (
+        "model",
+        &[
+            "haptic", "layout", "plan", "command", "git", "registry", "ui", "cli", "world",
+        ],
+    ),
+    (
+        "yaml",
+        &[
+            "haptic", "layout", "plan", "command", "git", "registry", "ui", "cli", "world",
+        ],
+    ),
+    (
+        "haptic",
+        &[
+            "layout", "plan", "command", "git", "registry", "ui", "cli", "world",
+        ],
+    ),
+    (
+        "layout",
+        &["plan", "command", "git", "registry", "ui", "cli", "world"],
+    ),
+    (
+        "plan",
+        &["command", "git", "registry", "ui", "cli", "world"],
+    ),
+    ("git", &["command", "registry", "ui", "cli", "world"]),
+    (
+        "registry",
+        &["layout", "plan", "command", "git", "ui", "cli", "world"],
+    ),
+    ("ui", &["command", "git", "registry", "cli", "world"]),
+];
+
+/// Pure code: no files, environment, clock, network, processes or printing.
+const PURE: [&str; 5] = ["model", "yaml", "haptic", "layout", "plan"];
+const EFFECTS: [&str; 10] = [
+    "std::fs",
+    "std::env::",
+    "std::net",
+    "std::process",
+    "std::time::",
+    "git2::",
+    "ureq::",
+    "println!",
+    "print!(",
+    "tokio",
+];
+
+/// A file is one noun or one verb.
+const MOST_LINES: usize = 480;
+
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("src")
+        .join(folder);
+    let walk = walkdir::WalkDir::new(root)
+        .into_iter()
+        .map(|entry| entry.expect("readable"));
+    walk.filter(|entry| {
+        entry
+            .path()
+            .extension()
+            .is_some_and(|ending| ending == "rs")
+    })
+    .map(|entry| {
+        (
+            entry.path().to_owned(),
+            std::fs::read_to_string(entry.path()).expect("text"),
+        )
+    })
+    .collect()
+}
+
+/// The code without its comments.
+fn code(text: &str) -> String {
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn modules_know_only_those_below_them() {
+    let mut wrong = Vec::new();
+    for (module, strangers) in DIRECTION {
+        for (path, text) in sources(module) {
+            let code = code(&text);
+            for stranger in strangers
+                .iter()
+                .filter(|stranger| code.contains(&format!("crate::{stranger}::")))
+            {
+                wrong.push(format!("{}: knows `{stranger}`", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn pure_modules_touch_nothing_outside() {
+    let mut wrong = Vec::new();
+    for module in PURE {
+        for (path, text) in sources(module) {
+            let code = code(&text);
+            for effect in EFFECTS.iter().filter(|effect| code.contains(**effect)) {
+                wrong.push(format!("{}: {effect}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_module_says_what_it_owns_and_stays_short() {
+    for (path, text) in sources("") {
+        assert!(
+            text.starts_with("//!"),
+            "{}: no module documentation",
+            path.display()
+        );
+        assert!(
+            text.lines().count() <= MOST_LINES,
+            "{}: {} lines",
+            path.display(),
+            text.lines().count()
+        );
+        assert!(
+            !text.contains("#[allow("),
+            "{}: #[expect] with a reason instead",
+            path.display()
+        );
+    }
+}
