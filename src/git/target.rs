@@ -13,9 +13,9 @@ use crate::model::tree::Tree;
 
 /// What is written into.
 pub enum Target {
-    /// A folder that isn't there or is empty: a new repository, made whole beside it and then moved.
+    /// A folder that isn't there: a new repository, made whole beside its place and then moved.
     New(PathBuf),
-    /// A folder with files that is no repository: it becomes one.
+    /// A folder that is no repository: it becomes one. Also an empty one, since a shell may stand in it.
     Plain(PathBuf),
     /// A repository, bare or with a work tree.
     Existing(Repository),
@@ -66,13 +66,7 @@ impl Target {
             ))
             .into());
         }
-        let mut entries = std::fs::read_dir(folder)
-            .with_context(|| format!("cannot look into `{}`", folder.display()))?;
-        Ok(if entries.next().is_none() {
-            Self::New(folder.to_owned())
-        } else {
-            Self::Plain(folder.to_owned())
-        })
+        Ok(Self::Plain(folder.to_owned()))
     }
 
     /// Finds the repository around a folder; the folder itself where there is none.

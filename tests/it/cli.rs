@@ -899,3 +899,61 @@ fn a_closed_pipe_and_quiet_are_no_errors() {
     let run = env.expect(0, &["init", "out", "--provider", "flux", "--yes", "-q"]);
     assert_eq!(run.stderr, "");
 }
+
+#[test]
+fn common_flags_do_what_they_say() {
+    let env = TestEnv::new();
+    env.write(
+        "elsewhere.yaml",
+        "answers:\n  layout: flux-cluster\n  release: edge\n",
+    );
+    let run = env.expect(
+        0,
+        &[
+            "init",
+            "out",
+            "--config",
+            "elsewhere.yaml",
+            "--yes",
+            "--color",
+            "always",
+            "--verbose",
+        ],
+    );
+    assert!(
+        env.read("out/.haptic-scaffold.yaml")
+            .contains("release: edge")
+    );
+    assert!(run.stderr.contains("HAPTIC 0.5.0"), "{}", run.stderr);
+    let run = env.expect(2, &["init", "other", "--color", "always"]);
+    assert!(run.stderr.contains("\u{1b}["), "{}", run.stderr);
+    let run = env.expect(2, &["init", "other", "--color", "never", "--quiet"]);
+    assert!(!run.stderr.contains('\u{1b}'), "{}", run.stderr);
+    env.expect(
+        0,
+        &[
+            "init",
+            "argo",
+            "--provider",
+            "argo",
+            "--repo-url",
+            URL,
+            "--argocd-namespace",
+            "openshift-gitops",
+            "--branch",
+            "trunk",
+            "--secrets",
+            "manual",
+            "--yes",
+        ],
+    );
+    let root = env.read("argo/argocd/bootstrap/root.yaml");
+    assert!(
+        root.contains("namespace: openshift-gitops") && root.contains("targetRevision: trunk"),
+        "{root}"
+    );
+    assert_eq!(
+        env.git("argo", &["branch", "--show-current"]).trim(),
+        "trunk"
+    );
+}

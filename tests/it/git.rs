@@ -41,6 +41,18 @@ fn whatever_else_is_staged_or_dirty_stays_as_it_was() {
 }
 
 #[test]
+fn the_empty_folder_that_a_shell_stands_in_becomes_the_repository() {
+    use std::os::unix::fs::MetadataExt as _;
+    let env = TestEnv::new();
+    let before = std::fs::metadata(env.work()).expect("there").ino();
+    env.expect(0, &["init", "--provider", "flux", "--yes"]);
+    assert_eq!(std::fs::metadata(env.work()).expect("there").ino(), before);
+    assert_eq!(env.git(".", &["status", "--porcelain"]), "");
+    env.expect(0, &["init", ".", "--yes"]);
+    assert_eq!(env.git(".", &["rev-list", "--count", "HEAD"]).trim(), "1");
+}
+
+#[test]
 fn the_message_has_trailers_and_the_author_of_the_flag() {
     let env = TestEnv::new();
     env.expect(

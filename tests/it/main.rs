@@ -11,6 +11,7 @@
 
 mod architecture;
 mod cli;
+mod docs;
 mod env;
 mod git;
 mod golden;
