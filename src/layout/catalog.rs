@@ -1,6 +1,6 @@
 //! [`Catalog`]: the layouts and templates that there are, embedded ones and a user's own over them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use include_dir::{Dir, include_dir};
@@ -110,23 +110,57 @@ impl Catalog {
         Layout::parse(name, text, place, &self.standard)
     }
 
-    /// A digest over the layout's text and the templates it can reach: the same digest gives the same files for the same answers.
-    pub fn digest(&self, name: &str) -> String {
+    /// A digest over the layout's text and the templates that it reaches: the same digest gives the same files for the same answers.
+    pub fn digest(&self, layout: &Layout) -> String {
         let mut hash = Sha256::new();
-        let layout = self
+        let text = self
             .layouts
-            .get(name)
+            .get(&layout.name)
             .map(|(_, text)| text.as_str())
             .unwrap_or_default();
-        for (path, text) in std::iter::once(("", layout))
-            .chain(self.templates.iter().map(|(p, t)| (p.as_str(), t.as_str())))
-        {
+        let reached = self.reached(layout);
+        let templates = reached
+            .iter()
+            .filter_map(|name| Some((name.as_str(), self.templates.get(name)?.as_str())));
+        for (path, text) in std::iter::once(("", text)).chain(templates) {
             hash.update(path.len().to_le_bytes());
             hash.update(path);
             hash.update(text.len().to_le_bytes());
             hash.update(text);
         }
         format!("sha256:{:x}", hash.finalize())
+    }
+
+    /// Names of the templates of a layout's files, of those that they include, and of the values that profiles have.
+    fn reached(&self, layout: &Layout) -> BTreeSet<String> {
+        let mut waiting: Vec<String> = layout
+            .files
+            .iter()
+            .map(|file| file.template.clone())
+            .collect();
+        waiting.extend(
+            self.templates
+                .keys()
+                .filter(|name| name.ends_with("/values.yaml"))
+                .cloned(),
+        );
+        let mut reached = BTreeSet::new();
+        while let Some(name) = waiting.pop() {
+            let text = self
+                .templates
+                .get(&name)
+                .map(String::as_str)
+                .unwrap_or_default();
+            if reached.insert(name) {
+                waiting.extend(
+                    text.split("include \"")
+                        .skip(1)
+                        .filter_map(|rest| rest.split('"').next())
+                        .map(str::to_owned),
+                );
+            }
+        }
+        reached
     }
 }
 

@@ -146,7 +146,7 @@ impl Init<'_> {
         let facts = Facts {
             files: &rendering.files,
             layout: &layout.name,
-            layout_digest: &self.catalog.digest(&layout.name),
+            layout_digest: &self.catalog.digest(layout),
             release: &answers.release,
             chart: &answers.chart.address(),
             versions: &versions,
