@@ -1,7 +1,7 @@
 //! `layouts`: list, show, check.
 
 use anyhow::Result;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::files;
 use crate::cli::Common;
@@ -39,7 +39,7 @@ fn own(arguments: &LayoutsArgs, world: &World) -> Option<std::path::PathBuf> {
         .map(|dir| files::from(&world.folder, dir))
 }
 
-fn done(text: String, json: Map<String, serde_json::Value>) -> Outcome {
+fn done(text: String, json: Map<String, Value>) -> Outcome {
     Outcome {
         status: ExitStatus::Done,
         text,
@@ -132,12 +132,12 @@ fn show(layout: &Layout) -> Result<Outcome> {
 
 fn show_question(question: &Question) -> String {
     let default = match (&question.default, &question.default_from) {
-        (Some(default), _) => format!(
-            "; default {}",
-            default
-                .as_str()
-                .map_or_else(|| default.to_string(), str::to_owned)
-        ),
+        (Some(Value::Array(items)), _) => {
+            let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            format!("; default {}", items.join(","))
+        }
+        (Some(Value::String(text)), _) => format!("; default {text}"),
+        (Some(default), _) => format!("; default {default}"),
         (None, Some(from)) => format!("; default from {from}"),
         (None, None) => String::new(),
     };
