@@ -24,17 +24,19 @@ use std::ffi::OsString;
 
 use clap::Parser as _;
 
+use crate::cli::variables::with_variables;
 use crate::cli::{Cli, Command};
 use crate::error::{ExitStatus, Problem, Report};
+use crate::model::env::Env;
 use crate::ui::{Color, Format, Ui};
 use crate::world::World;
 
 /// Runs a command line and returns what the process ends with.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, mut world: World) -> ExitStatus {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let arguments = with_variables(arguments.into_iter().collect(), &world.env);
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(why) => return refuse(&arguments, &why),
+        Err(why) => return refuse(&arguments, &world.env, &why),
     };
     let verbosity = if cli.common.quiet {
         -1
@@ -63,15 +65,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut world: World) -> E
 }
 
 /// Help and version are answers; everything else that clap says is a wrong command line.
-fn refuse(arguments: &[OsString], why: &clap::Error) -> ExitStatus {
+fn refuse(arguments: &[OsString], env: &Env, why: &clap::Error) -> ExitStatus {
     if !why.use_stderr() {
         let _ = why.print().is_err();
         return ExitStatus::Done;
     }
-    let wants_json = arguments
+    let says_json = arguments
         .windows(2)
         .any(|pair| pair[0] == "--output" && pair[1] == "json")
-        || arguments.iter().any(|a| a == "--output=json");
+        || arguments.iter().any(|word| word == "--output=json");
+    let wants_json = says_json || env.get("HAPTIC_SCAFFOLD_OUTPUT").as_deref() == Some("json");
     if wants_json {
         let text = why.render().to_string();
         let first = text

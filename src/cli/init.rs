@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::FalseyValueParser;
 use clap::{ArgAction, Args, ValueEnum};
 
 /// What to do where a file has a text of somebody else's.
@@ -27,45 +26,19 @@ pub struct InitArgs {
     pub dir: Option<PathBuf>,
 
     /// Layout: flux-cluster, flux-fleet, argo-cluster, argo-fleet, or one of your own
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "HAPTIC_SCAFFOLD_LAYOUT",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "NAME")]
     pub layout: Option<String>,
     /// Controller, for the layout of one cluster: flux or argo
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "HAPTIC_SCAFFOLD_PROVIDER",
-        hide_env = true,
-        conflicts_with = "layout"
-    )]
+    #[arg(long, value_name = "NAME", conflicts_with = "layout")]
     pub provider: Option<String>,
     /// Add the layouts and templates of this folder
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "HAPTIC_SCAFFOLD_LAYOUTS",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "DIR")]
     pub layouts: Option<PathBuf>,
     /// Folder of the repository that everything goes below
-    #[arg(
-        long,
-        value_name = "SUB",
-        env = "HAPTIC_SCAFFOLD_PATH",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "SUB")]
     pub path: Option<String>,
     /// Read answers from this file, - for standard input
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "HAPTIC_SCAFFOLD_ANSWERS",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "FILE")]
     pub answers: Option<PathBuf>,
     /// Answer any question by its name, also a layout's own
     #[arg(long, value_name = "KEY=VALUE", action = ArgAction::Append)]
@@ -76,24 +49,13 @@ pub struct InitArgs {
     pub questions: Questions,
 
     /// What to do where a file has a text of somebody else's
-    #[arg(
-        long,
-        value_name = "WHAT",
-        env = "HAPTIC_SCAFFOLD_ON_CONFLICT",
-        hide_env = true,
-        default_value = "stop"
-    )]
+    #[arg(long, value_name = "WHAT", default_value = "stop")]
     pub on_conflict: OnConflict,
     /// Write the files and leave the commit to you
-    #[arg(long, env = "HAPTIC_SCAFFOLD_NO_COMMIT", hide_env = true, value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
+    #[arg(long, action = ArgAction::SetTrue)]
     pub no_commit: bool,
     /// Author of the commit; git's configuration counts where none is given
-    #[arg(
-        long,
-        value_name = "NAME <MAIL>",
-        env = "HAPTIC_SCAFFOLD_AUTHOR",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "NAME <MAIL>")]
     pub author: Option<String>,
 }
 
@@ -102,143 +64,61 @@ pub struct InitArgs {
 #[command(next_help_heading = "Answers")]
 pub struct Questions {
     /// Name of the Helm chart
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "HAPTIC_SCAFFOLD_CHART",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "NAME")]
     pub chart: Option<String>,
     /// Address of the chart's repository without the chart's name
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        env = "HAPTIC_SCAFFOLD_CHART_REPO",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "ADDRESS")]
     pub chart_repo: Option<String>,
     /// Version of the chart for the first rendering; latest asks the chart's repository
-    #[arg(
-        long,
-        value_name = "VERSION",
-        env = "HAPTIC_SCAFFOLD_CHART_VERSION",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "VERSION")]
     pub chart_version: Option<String>,
     /// Kind of Flux source: helm-repository or oci-repository
-    #[arg(
-        long,
-        value_name = "KIND",
-        env = "HAPTIC_SCAFFOLD_CHART_SOURCE",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "KIND")]
     pub chart_source: Option<String>,
     /// Name of the Helm release
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "HAPTIC_SCAFFOLD_RELEASE",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "NAME")]
     pub release: Option<String>,
     /// Namespace of the release
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "HAPTIC_SCAFFOLD_NAMESPACE",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
     /// Clusters in the order of promotion, with commas between; NAME=STAGE groups
-    #[arg(
-        long,
-        value_name = "NAMES",
-        env = "HAPTIC_SCAFFOLD_CLUSTERS",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "NAMES")]
     pub clusters: Option<String>,
     /// Address at which the controller reads the repository
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "HAPTIC_SCAFFOLD_REPO_URL",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "URL")]
     pub repo_url: Option<String>,
     /// Branch that the controller follows
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "HAPTIC_SCAFFOLD_BRANCH",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "NAME")]
     pub branch: Option<String>,
     /// Flux: build on flux bootstrap, or write an own GitRepository and root Kustomization
-    #[arg(
-        long,
-        value_name = "HOW",
-        env = "HAPTIC_SCAFFOLD_SYNC",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "HOW")]
     pub sync: Option<String>,
     /// Flux: Secret with the credentials for reading the repository
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "HAPTIC_SCAFFOLD_GIT_SECRET",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "NAME")]
     pub git_secret: Option<String>,
     /// Argo CD: its namespace
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "HAPTIC_SCAFFOLD_ARGOCD_NAMESPACE",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "NAME")]
     pub argocd_namespace: Option<String>,
     /// HAPTIC: certificates from external Secrets or from cert-manager
-    #[arg(
-        long,
-        value_name = "FROM",
-        env = "HAPTIC_SCAFFOLD_CERTIFICATES",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "FROM")]
     pub certificates: Option<String>,
     /// HAPTIC: PEM file of the CA that signs the webhook's certificate
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "HAPTIC_SCAFFOLD_WEBHOOK_CA",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "FILE")]
     pub webhook_ca: Option<PathBuf>,
     /// How Secrets reach the cluster: manual
-    #[arg(
-        long,
-        value_name = "HOW",
-        env = "HAPTIC_SCAFFOLD_SECRETS",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "HOW")]
     pub secrets: Option<String>,
     /// Your own values for the chart, a YAML file
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "HAPTIC_SCAFFOLD_VALUES",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "FILE")]
     pub values: Option<PathBuf>,
+    /// Name of the page that says what is where
+    #[arg(long, value_name = "FILE")]
+    pub readme: Option<String>,
     /// Put the values into the release's manifest instead of a file of their own
-    #[arg(long, env = "HAPTIC_SCAFFOLD_INLINE_VALUES", hide_env = true, value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
+    #[arg(long, action = ArgAction::SetTrue)]
     pub inline_values: bool,
     /// HAPTIC: guide writes the objects of its GitOps guide to the letter
-    #[arg(
-        long,
-        value_name = "STYLE",
-        env = "HAPTIC_SCAFFOLD_STYLE",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "STYLE")]
     pub style: Option<String>,
 }
 
@@ -260,6 +140,7 @@ impl Questions {
             ("certificates", &self.certificates),
             ("secrets", &self.secrets),
             ("style", &self.style),
+            ("readme", &self.readme),
         ];
         let mut texts: Vec<(&'static str, &str)> = all
             .into_iter()

@@ -8,13 +8,7 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 pub struct LayoutsArgs {
     /// Add the layouts and templates of this folder
-    #[arg(
-        long,
-        value_name = "DIR",
-        global = true,
-        env = "HAPTIC_SCAFFOLD_LAYOUTS",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "DIR", global = true)]
     pub layouts: Option<PathBuf>,
     /// What to do; lists them where nothing is said.
     #[command(subcommand)]

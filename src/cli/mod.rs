@@ -2,10 +2,10 @@
 
 pub mod init;
 pub mod layouts;
+pub mod variables;
 
 use std::path::PathBuf;
 
-use clap::builder::FalseyValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::ui::{Color, Format};
@@ -32,57 +32,31 @@ pub struct Cli {
 #[command(next_help_heading = "Common options")]
 pub struct Common {
     /// Work in this repository instead of the one around the current folder
-    #[arg(
-        short = 'C',
-        value_name = "DIR",
-        global = true,
-        env = "HAPTIC_SCAFFOLD_C",
-        hide_env = true
-    )]
+    #[arg(short = 'C', value_name = "DIR", global = true)]
     pub directory: Option<PathBuf>,
     /// Show what would be done, and do nothing
-    #[arg(long, global = true, env = "HAPTIC_SCAFFOLD_DRY_RUN", hide_env = true, value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
+    #[arg(long, global = true, action = ArgAction::SetTrue)]
     pub dry_run: bool,
     /// Show the text of every change
-    #[arg(long, global = true, env = "HAPTIC_SCAFFOLD_DIFF", hide_env = true, value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
+    #[arg(long, global = true, action = ArgAction::SetTrue)]
     pub diff: bool,
     /// How results are printed
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        global = true,
-        env = "HAPTIC_SCAFFOLD_OUTPUT",
-        hide_env = true,
-        default_value = "human"
-    )]
+    #[arg(long, value_name = "FORMAT", global = true, default_value = "human")]
     pub output: Format,
     /// Ask nothing, take the defaults
-    #[arg(long, global = true, env = "HAPTIC_SCAFFOLD_YES", hide_env = true, value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
+    #[arg(long, global = true, action = ArgAction::SetTrue)]
     pub yes: bool,
     /// Say only what is wrong
-    #[arg(short, long, global = true, env = "HAPTIC_SCAFFOLD_QUIET", hide_env = true, value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Say more; twice for still more
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
     /// When to use colours
-    #[arg(
-        long,
-        value_name = "WHEN",
-        global = true,
-        env = "HAPTIC_SCAFFOLD_COLOR",
-        hide_env = true,
-        default_value = "auto"
-    )]
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     pub color: Color,
     /// Read answers and policy from this file instead of .haptic-scaffold.yaml
-    #[arg(
-        long,
-        value_name = "FILE",
-        global = true,
-        env = "HAPTIC_SCAFFOLD_CONFIG",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 }
 

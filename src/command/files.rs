@@ -8,6 +8,8 @@ use walkdir::WalkDir;
 
 use crate::error::Problem;
 use crate::layout::catalog::{Catalog, OwnFiles};
+use crate::model::repo_path::RepoPath;
+use crate::model::tree::{self, Tree};
 
 /// No file that a person gives by hand is larger.
 const MOST_BYTES: u64 = 4 << 20;
@@ -64,6 +66,39 @@ pub fn catalog(own: Option<&Path>) -> Result<Catalog> {
     }
 }
 
+/// The layouts: embedded ones, with those of a folder of the repository over them.
+///
+/// # Errors
+/// When the folder can't be read.
+pub fn catalog_of(tree: &dyn Tree, folder: &RepoPath) -> Result<Catalog> {
+    let mut files = OwnFiles::new();
+    for path in tree.files(Some(folder))? {
+        let below = path
+            .as_str()
+            .strip_prefix(&format!("{folder}/"))
+            .unwrap_or_default()
+            .to_owned();
+        if let (true, Some(text)) = (is_part(&below), tree::read_text(tree, &path)?) {
+            files.insert(below, text);
+        }
+    }
+    if files.is_empty() {
+        Err(no_layouts(&folder.to_string()))
+    } else {
+        Ok(Catalog::with_own(&files, folder.as_str()))
+    }
+}
+
+fn is_part(name: &str) -> bool {
+    name.starts_with("templates/") || name.ends_with("/layout.yaml")
+}
+
+fn no_layouts(folder: &str) -> anyhow::Error {
+    Problem::invalid(format!("there is no layout in `{folder}`"))
+        .hint("a folder of layouts has NAME/layout.yaml, and templates/ beside them")
+        .into()
+}
+
 /// The texts of a folder with layouts and templates.
 ///
 /// # Errors
@@ -81,18 +116,12 @@ pub fn own_files(folder: &Path) -> Result<OwnFiles> {
             continue;
         };
         let name = below.to_string_lossy().replace('\\', "/");
-        if entry.file_type().is_file()
-            && (name.starts_with("templates/") || name.ends_with("/layout.yaml"))
-        {
+        if entry.file_type().is_file() && is_part(&name) {
             files.insert(name, read_text(entry.path())?);
         }
     }
     if files.is_empty() {
-        return Err(
-            Problem::invalid(format!("there is no layout in `{}`", folder.display()))
-                .hint("a folder of layouts has NAME/layout.yaml, and templates/ beside them")
-                .into(),
-        );
+        return Err(no_layouts(&folder.display().to_string()));
     }
     Ok(files)
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use crate::error::Problem;
 use crate::git::target::{Head, Target};
+use crate::git::trees::GitTree;
 use crate::layout::recorded::{self, Recorded};
 use crate::layout::resolve::Found;
 use crate::model::git_url::GitUrl;
@@ -15,6 +16,21 @@ use crate::plan::lock::{self, Lock};
 
 /// How deep `flux bootstrap`'s folder is looked for: `kubernetes/clusters/NAME/flux-system`.
 const BOOTSTRAP_DEPTH: usize = 4;
+
+/// Where the command works and what it was told of places.
+#[derive(Debug, Clone, Copy)]
+pub struct Places<'a> {
+    /// The folder that the command works in.
+    pub folder: &'a Path,
+    /// The argument of `init`.
+    pub dir: Option<&'a Path>,
+    /// `--path`.
+    pub sub: Option<&'a str>,
+    /// `--config`.
+    pub config: Option<&'a Path>,
+    /// Whether the folder of `flux bootstrap` may say where to write.
+    pub may_follow_bootstrap: bool,
+}
 
 /// What is there.
 pub struct Gathered {
@@ -30,6 +46,8 @@ pub struct Gathered {
     pub recorded_place: String,
     /// What was rendered last.
     pub lock: Lock,
+    /// Whether the last commit has nothing of an earlier run.
+    pub is_first: bool,
     /// What can be guessed.
     pub found: Found,
     /// Where `flux bootstrap` applies a folder that no layout writes to.
@@ -38,62 +56,52 @@ pub struct Gathered {
     pub notices: Vec<String>,
 }
 
-/// Looks at the target. `folder` is where the command works, `dir` the argument of `init`, `sub` the flag `--path`,
-/// `config` another place for the recorded answers.
+/// Looks at the target.
 ///
 /// # Errors
 /// When the target can't be opened or what an earlier run left can't be read.
-pub fn gather(
-    folder: &Path,
-    dir: Option<&Path>,
-    sub: Option<&str>,
-    config: Option<&Path>,
-) -> Result<Gathered> {
-    let target = match dir {
-        Some(dir) => Target::at(&folder.join(dir))?,
-        None => Target::around(folder)?,
-    };
-    let mut notices = Vec::new();
-    if let Target::New(place) | Target::Plain(place) = &target
-        && let Ok(Target::Existing(around)) =
-            Target::around(existing(&folder.join(dir.unwrap_or(Path::new("")))))
-    {
-        let root = around
-            .workdir()
-            .unwrap_or_else(|| around.path())
-            .display()
-            .to_string();
-        notices.push(format!(
-            "`{}` becomes a repository of its own inside of `{root}`; to write into that one: -C {root} --path SUB",
-            place.display()
-        ));
-    }
+pub fn gather(places: &Places<'_>) -> Result<Gathered> {
+    let target = target(places)?;
+    let notices = inside_of_another(&target, places);
     let head = target.head()?;
     let tree = target.tree()?;
     let bootstraps = bootstraps(tree.as_ref())?;
-    let path = match sub.filter(|sub| !sub.is_empty() && *sub != ".") {
+    let path = match places.sub {
+        Some("" | ".") => None,
         Some(sub) => Some(
             RepoPath::parse(sub)
                 .map_err(|why| Problem::usage(format!("cannot use `--path {sub}`: {why}")))?,
         ),
-        None if sub.is_some() => None,
-        None => above(&target, tree.as_ref(), folder, dir)?
-            .or_else(|| bootstraps.first().and_then(|b| b.above.clone())),
+        None => match above(&target, tree.as_ref(), places)? {
+            Some(found) => found,
+            None if places.may_follow_bootstrap => bootstraps.first().and_then(|b| b.above.clone()),
+            None => None,
+        },
     };
-    let left = left(tree.as_ref(), path.as_ref(), config)?;
+    let left = left(tree.as_ref(), path.as_ref(), places.config)?;
     let here = |b: &&Bootstrap| b.above == path && b.cluster.is_some();
-    let is_first = left
+    let is_new = left
         .recorded
         .as_ref()
         .is_none_or(|(recorded, _)| recorded.answers.is_none());
     let branch = head.as_ref().and_then(Head::short).unwrap_or("main");
+    let prefix = path
+        .as_ref()
+        .map(|path| format!("{path}/"))
+        .unwrap_or_default();
+    let readme = RepoPath::parse(&format!("{prefix}README.md"))?;
+    let is_foreign = !left.lock.files.contains_key(&readme)
+        && tree
+            .entry(&tree::resolve(tree.as_ref(), &readme)?)?
+            .is_some();
     let found = Found {
         // A remote that came later is no new answer: a second run must change nothing.
         repo_url: target
             .remote_url()
-            .filter(|url| is_first && GitUrl::parse(url).is_ok()),
+            .filter(|url| is_new && GitUrl::parse(url).is_ok()),
         branch: Some(branch.to_owned()),
         bootstrap: bootstraps.iter().any(|b| here(&b)),
+        readme: if is_foreign { "GITOPS.md" } else { "README.md" }.to_owned(),
         clusters: bootstraps
             .iter()
             .filter(here)
@@ -105,6 +113,11 @@ pub fn gather(
     } else {
         bootstraps.first().map(|b| b.folder.clone())
     };
+    let is_first = !is_committed(
+        &target,
+        head.as_ref(),
+        &RepoPath::parse(&format!("{prefix}{}", lock::FILE_NAME))?,
+    )?;
     drop(tree);
     Ok(Gathered {
         target,
@@ -113,10 +126,75 @@ pub fn gather(
         recorded: left.recorded,
         recorded_place: left.place,
         lock: left.lock,
+        is_first,
         found,
         bootstrap_elsewhere,
         notices,
     })
+}
+
+/// The target that the places name.
+///
+/// # Errors
+/// When the folder of `-C` isn't there, the target lies in a git directory, or it can't be opened.
+pub fn target(places: &Places<'_>) -> Result<Target> {
+    if !places.folder.is_dir() {
+        return Err(
+            Problem::usage(format!("there is no folder `{}`", places.folder.display()))
+                .hint("`-C` names a folder that is there")
+                .into(),
+        );
+    }
+    let folder = places.folder.join(places.dir.unwrap_or(Path::new("")));
+    if folder.components().any(|part| part.as_os_str() == ".git") {
+        return Err(Problem::usage(format!(
+            "cannot write into `{}`: it lies in a git directory",
+            folder.display()
+        ))
+        .hint("name another folder")
+        .into());
+    }
+    if folder.is_symlink() && !folder.exists() {
+        return Err(Problem::invalid(format!(
+            "cannot write into `{}`: it is a link to nothing",
+            folder.display()
+        ))
+        .hint("make the folder that it leads to")
+        .into());
+    }
+    if places.dir.is_some() {
+        Target::at(&folder)
+    } else {
+        Target::around(&folder)
+    }
+}
+
+fn inside_of_another(target: &Target, places: &Places<'_>) -> Vec<String> {
+    let (Target::New(place) | Target::Plain(place)) = target else {
+        return Vec::new();
+    };
+    let folder = places.folder.join(places.dir.unwrap_or(Path::new("")));
+    let Ok(Target::Existing(around)) = Target::around(existing(&folder)) else {
+        return Vec::new();
+    };
+    let root = around
+        .workdir()
+        .unwrap_or_else(|| around.path())
+        .display()
+        .to_string();
+    vec![format!(
+        "`{}` becomes a repository of its own inside of `{root}`; to write into that one: -C {root} --path SUB",
+        place.display()
+    )]
+}
+
+fn is_committed(target: &Target, head: Option<&Head>, path: &RepoPath) -> Result<bool> {
+    match (target, head.and_then(|head| head.commit)) {
+        (Target::Existing(repository), Some(commit)) => Ok(GitTree::of(repository, Some(commit))?
+            .entry(path)?
+            .is_some()),
+        _ => Ok(false),
+    }
 }
 
 /// What an earlier run left.
@@ -161,38 +239,43 @@ fn existing(path: &Path) -> &Path {
         .unwrap_or(path)
 }
 
-/// The folder with `.haptic-scaffold.yaml`, from where the command works up to the repository's root.
+/// The folder with `.haptic-scaffold.yaml`, from where the command works up to the repository's root. `Some(None)` is the root.
 fn above(
     target: &Target,
     tree: &dyn Tree,
-    folder: &Path,
-    dir: Option<&Path>,
-) -> Result<Option<RepoPath>> {
-    let Target::Existing(repository) = target else {
-        return Ok(None);
-    };
-    let start = folder.join(dir.unwrap_or(Path::new("")));
+    places: &Places<'_>,
+) -> Result<Option<Option<RepoPath>>> {
+    let start = places.folder.join(places.dir.unwrap_or(Path::new("")));
     let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let Some(root) = repository.workdir().map(canonical) else {
-        return Ok(None);
+    let below = match target {
+        Target::Existing(repository) => repository.workdir().map(canonical).and_then(|root| {
+            canonical(&start)
+                .strip_prefix(&root)
+                .map(PathBuf::from)
+                .ok()
+        }),
+        Target::New(_) | Target::Plain(_) => None,
     };
-    let Ok(below) = canonical(&start).strip_prefix(&root).map(PathBuf::from) else {
-        return Ok(None);
-    };
-    let mut at = RepoPath::parse(&below.to_string_lossy()).ok();
-    while let Some(folder) = at {
+    let mut at = below.and_then(|below| RepoPath::parse(&below.to_string_lossy()).ok());
+    loop {
+        let prefix = at
+            .as_ref()
+            .map(|folder| format!("{folder}/"))
+            .unwrap_or_default();
         if tree
             .entry(&RepoPath::parse(&format!(
-                "{folder}/{}",
+                "{prefix}{}",
                 recorded::FILE_NAME
             ))?)?
             .is_some()
         {
-            return Ok(Some(folder));
+            return Ok(Some(at));
         }
-        at = folder.parent();
+        match at {
+            Some(folder) => at = folder.parent(),
+            None => return Ok(None),
+        }
     }
-    Ok(None)
 }
 
 /// A folder that `flux bootstrap` has written.

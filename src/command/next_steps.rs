@@ -1,79 +1,153 @@
 //! What is left for people after `init`, as lines that can be typed.
 
+use anyhow::Result;
+
 use super::gather::Gathered;
-use crate::git::apply::Applied;
+use super::shell::quoted;
+use crate::git::target::Target;
 use crate::layout::answers::Answers;
 use crate::layout::definition::Provider;
 use crate::layout::profile::Profile;
 use crate::layout::recorded::Sync;
+use crate::model::git_url::GitUrl;
+use crate::model::repo_path::RepoPath;
+use crate::plan::change::Change;
 
-/// The next steps in their order.
-pub fn next_steps(
-    answers: &Answers,
-    profile: &Profile,
-    gathered: &Gathered,
-    place: &str,
-    applied: &Applied,
-    no_commit: bool,
-) -> Vec<String> {
-    let prefix = answers.prefix();
-    let mut steps = Vec::new();
-    if no_commit {
-        steps.push(format!(
-            "look at the files and commit them: git -C {place} status"
-        ));
-    } else {
-        steps.push(push(answers, gathered, place, applied));
-    }
-    if !profile.secrets.is_empty() {
-        let names: Vec<&str> = profile
-            .secrets
-            .iter()
-            .map(|secret| secret.name.as_str())
-            .collect();
-        steps.push(format!(
-            "make {} in the cluster: the commands are in {prefix}README.md, \"Before the first sync\"",
-            names.join(", ")
-        ));
-    }
-    match answers.provider {
-        Provider::Argo => {
-            steps.push(format!(
-                "kubectl patch configmap argocd-cm --namespace {} --type merge --patch-file {place}/{prefix}argocd/health/argocd-cm.yaml",
-                answers.argocd_namespace
-            ));
-            steps.push(format!(
-                "kubectl apply -f {place}/{prefix}argocd/bootstrap/root.yaml"
-            ));
-        }
-        Provider::Flux => steps.extend(answers.clusters.iter().map(|cluster| {
-            let folder = format!("{prefix}clusters/{}", cluster.name);
-            match answers.sync {
-                Sync::Own => format!(
-                    "in {}: kubectl apply -f {place}/{folder}/sync.yaml",
-                    cluster.name
-                ),
-                Sync::Bootstrap if gathered.found.clusters.contains(&cluster.name) => {
-                    format!(
-                        "in {}: nothing, flux bootstrap applies {folder}",
-                        cluster.name
-                    )
-                }
-                Sync::Bootstrap => format!(
-                    "in {}: flux bootstrap git --url URL --path {folder}",
-                    cluster.name
-                ),
-            }
-        })),
-    }
-    steps
+/// What the next steps depend on.
+pub struct NextSteps<'a> {
+    /// The answers.
+    pub answers: &'a Answers,
+    /// What is known of the chart.
+    pub profile: &'a Profile,
+    /// What was there.
+    pub gathered: &'a Gathered,
+    /// What was done.
+    pub change: &'a Change,
+    /// The target as the person named it.
+    pub place: &'a str,
+    /// Whether the commit is left to the person.
+    pub no_commit: bool,
 }
 
-fn push(answers: &Answers, gathered: &Gathered, place: &str, applied: &Applied) -> String {
-    let branch = applied.branch.as_deref().unwrap_or(&answers.branch);
-    if gathered.target.remote_url().is_some() {
-        return format!("git -C {place} push -u origin {branch}");
+impl NextSteps<'_> {
+    /// The next steps in their order.
+    ///
+    /// # Errors
+    /// When the repository can't be read.
+    pub fn list(&self) -> Result<Vec<String>> {
+        let mut steps = vec![if self.no_commit {
+            format!(
+                "look at the files and commit them: git -C {} status",
+                self.here()
+            )
+        } else {
+            self.push()
+        }];
+        if !self.profile.secrets.is_empty() {
+            let names: Vec<&str> = self
+                .profile
+                .secrets
+                .iter()
+                .map(|secret| secret.name.as_str())
+                .collect();
+            let page = self.file(&self.answers.readme);
+            steps.push(format!(
+                "make {} in each cluster: {page} has the commands, under \"Before the first sync\"",
+                names.join(", ")
+            ));
+        }
+        match self.answers.provider {
+            Provider::Argo => {
+                steps.push(format!(
+                    "kubectl patch configmap argocd-cm --namespace {} --type merge --patch-file {}",
+                    self.answers.argocd_namespace,
+                    self.file("argocd/health/argocd-cm.yaml")
+                ));
+                steps.push(format!(
+                    "kubectl apply -f {}",
+                    self.file("argocd/bootstrap/root.yaml")
+                ));
+            }
+            Provider::Flux => {
+                for cluster in &self.answers.clusters {
+                    steps.extend(self.flux(&cluster.name)?);
+                }
+            }
+        }
+        Ok(steps)
     }
-    let url = answers.repo_url.as_ref().map_or("URL", |url| url.as_str());
-    format!("git -C {place} remote add origin {url} && git -C {place} push -u origin {branch}")
+
+    fn flux(&self, cluster: &str) -> Result<Vec<String>> {
+        let folder = format!("{}clusters/{cluster}", self.answers.prefix());
+        if self.answers.sync == Sync::Own {
+            return Ok(vec![format!(
+                "in {cluster}: kubectl apply -f {}",
+                self.file(&format!("clusters/{cluster}/sync.yaml"))
+            )]);
+        }
+        let mut steps = Vec::new();
+        if !self
+            .gathered
+            .found
+            .clusters
+            .iter()
+            .any(|known| known == cluster)
+        {
+            steps.push(format!(
+                "in {cluster}: flux bootstrap git --url {} --path {folder}",
+                self.url()
+            ));
+        }
+        // A kustomization file there lists what is applied, and would leave our file out.
+        for name in ["kustomization.yaml", "kustomization.yml", "Kustomization"] {
+            let path = RepoPath::parse(&format!("{folder}/{name}"))?;
+            if self.gathered.target.tree()?.entry(&path)?.is_some() {
+                steps.push(format!(
+                    "add `- {}.yaml` to the resources of {path}, or nothing applies it",
+                    self.answers.release
+                ));
+            }
+        }
+        Ok(steps)
+    }
+
+    fn push(&self) -> String {
+        let here = self.here();
+        match self.gathered.target.remote_name() {
+            Some(remote) => format!(
+                "git -C {here} push -u {} {}",
+                quoted(&remote),
+                self.change.branch
+            ),
+            None => format!(
+                "git -C {here} remote add origin {} && git -C {here} push -u origin {}",
+                self.url(),
+                self.change.branch
+            ),
+        }
+    }
+
+    /// The repository's address, or a word for it where nobody has said it.
+    fn url(&self) -> String {
+        self.answers.repo_url.as_ref().map_or_else(
+            || "YOUR-REPOSITORY".to_owned(),
+            |url: &GitUrl| quoted(url.as_str()),
+        )
+    }
+
+    fn here(&self) -> String {
+        quoted(self.place)
+    }
+
+    /// A file below the scaffold, as it can be typed. A bare repository has no files: they are in a clone.
+    fn file(&self, path: &str) -> String {
+        let path = format!("{}{path}", self.answers.prefix());
+        match &self.gathered.target {
+            Target::Existing(repository) if repository.is_bare() => {
+                format!("{} (in a clone)", quoted(&path))
+            }
+            _ if self.place == "." => quoted(&path),
+            _ => quoted(&format!("{}/{path}", self.place.trim_end_matches('/'))),
+        }
+    }
 }

@@ -8,6 +8,7 @@ use crate::haptic;
 use crate::haptic::versions::{Severity, default_version, is_snapshot, judge, snapshot_text};
 use crate::layout::answers::Answers;
 use crate::layout::context::Versions;
+use crate::layout::profile::is_haptic;
 use crate::layout::render::Outline;
 use crate::model::tree::{self, Tree};
 use crate::plan::pin::{self, Pin};
@@ -24,57 +25,29 @@ pub struct Chosen {
 }
 
 /// A pin that stands in the repository.
-struct Standing {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
     cluster: String,
     file: String,
     pin: Pin,
 }
 
-/// Chooses the versions. The flag counts where no pin stands yet.
+impl Standing {
+    /// Whether another pin is for the same cluster.
+    pub fn is_for(&self, other: &Self) -> bool {
+        self.cluster == other.cluster
+    }
+}
+
+/// Finds the pins of a layout's files, in the order of the clusters.
 ///
 /// # Errors
-/// When the flag asks for a lower version than a pin has, the version is refused, or the registry can't be asked.
-pub fn choose(
+/// When a file can't be read.
+pub fn standing(
     answers: &Answers,
     outlines: &[Outline<'_>],
     tree: &dyn Tree,
-    flag: Option<&str>,
-    registry: &dyn Registry,
-    ui: &mut Ui,
-) -> Result<Chosen> {
-    let standing = standing(answers, outlines, tree)?;
-    for known in &standing {
-        if let Some(flag) = flag.filter(|flag| *flag != "latest") {
-            compare(flag, known, ui)?;
-        }
-    }
-    let mut versions: Versions = standing
-        .iter()
-        .map(|s| (s.cluster.clone(), s.pin.value.clone()))
-        .collect();
-    let mut why = None;
-    if versions.len() < answers.clusters.len() {
-        // A new cluster starts with what the last one in the order of promotion runs: the version that has proved itself most.
-        let last = standing.last().map(|s| s.pin.value.clone());
-        let first = match (flag, last) {
-            (None, Some(version)) => version,
-            _ => {
-                let (version, reason) = first(answers, flag, registry)?;
-                why = reason;
-                accept(answers, &version, ui)?;
-                version
-            }
-        };
-        for cluster in &answers.clusters {
-            versions
-                .entry(cluster.name.clone())
-                .or_insert_with(|| first.clone());
-        }
-    }
-    Ok(Chosen { versions, why })
-}
-
-fn standing(answers: &Answers, outlines: &[Outline<'_>], tree: &dyn Tree) -> Result<Vec<Standing>> {
+) -> Result<Vec<Standing>> {
     let mut standing = Vec::new();
     for cluster in &answers.clusters {
         for outline in outlines
@@ -94,6 +67,56 @@ fn standing(answers: &Answers, outlines: &[Outline<'_>], tree: &dyn Tree) -> Res
         }
     }
     Ok(standing)
+}
+
+/// Chooses the versions. `standing` are the pins of this layout and of the one that the repository had before, of the same chart:
+/// a pin is never lost with the place that it stood in. The flag counts where no pin stands.
+///
+/// # Errors
+/// When the flag asks for a lower version than a pin has, the version is refused, or the registry can't be asked.
+pub fn choose(
+    answers: &Answers,
+    standing: &[Standing],
+    flag: Option<&str>,
+    registry: &dyn Registry,
+    ui: &mut Ui,
+) -> Result<Chosen> {
+    for known in standing {
+        if let Some(flag) = flag {
+            compare(flag, known, ui)?;
+        }
+    }
+    let by_name = |name: &str| {
+        standing
+            .iter()
+            .find(|s| s.cluster == name)
+            .map(|s| s.pin.value.clone())
+    };
+    let mut versions = Versions::new();
+    let mut why = None;
+    for cluster in &answers.clusters {
+        if let Some(version) = by_name(&cluster.name) {
+            versions.insert(cluster.name.clone(), version);
+        }
+    }
+    if versions.len() < answers.clusters.len() {
+        // A new cluster starts with what the last one in the order of promotion runs: the version that has proved itself most.
+        let first = match (flag.filter(|flag| *flag != "latest"), standing.last()) {
+            (None, Some(last)) => last.pin.value.clone(),
+            _ => {
+                let (version, reason) = first(answers, flag, registry)?;
+                why = reason;
+                accept(answers, &version, ui)?;
+                version
+            }
+        };
+        for cluster in &answers.clusters {
+            versions
+                .entry(cluster.name.clone())
+                .or_insert_with(|| first.clone());
+        }
+    }
+    Ok(Chosen { versions, why })
 }
 
 /// A version asked for beside a pin that stands: the same is fine, a lower one is refused, a higher one is not what `init` is for.
@@ -119,6 +142,10 @@ fn compare(flag: &str, known: &Standing, ui: &mut Ui) -> Result<()> {
         .hint("leave out `--chart-version`; a version that failed is answered by a higher one")
         .into());
     }
+    if flag == "latest" {
+        ui.notice(&format!("the pin stays at {value} ({place}): `--chart-version latest` counts for the first rendering only"));
+        return Ok(());
+    }
     ui.warn(&format!(
         "the pin stays at {value} ({place}): `--chart-version` counts for the first rendering only; to move it, change that line"
     ));
@@ -131,13 +158,21 @@ fn first(
     flag: Option<&str>,
     registry: &dyn Registry,
 ) -> Result<(String, Option<String>)> {
-    let is_haptic = answers.chart.name == haptic::CHART;
+    let known = is_haptic(&answers.chart.name);
     match flag {
         Some("latest") => latest(answers, registry),
         Some(version) => exact(version).map(|()| (version.to_owned(), None)),
-        None if is_haptic => {
+        None if known => {
             let choice = default_version();
-            Ok((choice.version.to_owned(), Some(choice.why)))
+            let is_default = answers.chart.repo_url() == haptic::CHART_REPO;
+            let elsewhere = format!(
+                "the newest that is known without a trap; whether {} has it was not asked",
+                answers.chart.repo_url()
+            );
+            Ok((
+                choice.version.to_owned(),
+                Some(if is_default { choice.why } else { elsewhere }),
+            ))
         }
         None => latest(answers, registry),
     }
@@ -193,7 +228,7 @@ fn exact(version: &str) -> Result<()> {
 
 /// What is known of a version of HAPTIC: refused, warned about, or said.
 fn accept(answers: &Answers, version: &str, ui: &mut Ui) -> Result<()> {
-    if answers.chart.name != haptic::CHART || snapshot_text(version) {
+    if !is_haptic(&answers.chart.name) || snapshot_text(version) {
         return Ok(());
     }
     let parsed = Version::parse(version)

@@ -1,31 +1,19 @@
 //! Applies a change: its files into the work tree, its commit onto the branch, all of it or nothing.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use git2::build::TreeUpdateBuilder;
-use git2::{ErrorCode, FileMode, Oid, Repository, RepositoryInitOptions};
+use git2::{Repository, RepositoryInitOptions};
 
-use super::identity::Identity;
+use super::commit::{self, Commit, Made};
 use super::journal::{Disk, Entry, Guard, Journal, blob_id, draft_of};
 use super::said;
-use super::sign::{self, Signing};
 use super::target::{Head, Target, check_committable, head};
 use crate::error::Problem;
-use crate::model::env::Env;
 use crate::model::repo_path::RepoPath;
-use crate::plan::change::{Change, FileChange, Verdict};
-
-/// How a change is committed.
-pub struct Commit<'a> {
-    /// Author and committer.
-    pub identity: &'a Identity,
-    /// How it is signed, if it is.
-    pub signing: Option<&'a Signing>,
-    /// For the signing program.
-    pub env: &'a Env,
-}
+use crate::plan::change::{Change, Verdict};
 
 /// What became of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +88,9 @@ fn make_new(
     let draft = tempfile::Builder::new()
         .prefix(&prefix)
         .tempdir_in(parent)?;
+    // Held until the move: nobody takes the draft for one that was left behind.
+    let lock = File::create(draft.path().join(DRAFT_LOCK))?;
+    lock.try_lock().context("cannot lock the draft")?;
     // A temporary folder is for its owner alone; the repository is an ordinary folder.
     let inner = draft.path().join("repository");
     fs::create_dir(&inner)?;
@@ -107,9 +98,20 @@ fn make_new(
     let applied = into_repository(&repository, change, commit, disk)?;
     drop(repository);
     disk.step("move")?;
+    if folder.symlink_metadata().is_ok() {
+        return Err(Problem::failed("it is there now, made by somebody else")
+            .hint("run the command again")
+            .into());
+    }
     fs::rename(&inner, folder)?;
     Ok(applied)
 }
+
+/// The lock of a draft.
+const DRAFT_LOCK: &str = "lock";
+
+/// A draft without a lock may just be being made; after this long it was left behind.
+const DRAFT_AGE: Duration = Duration::from_secs(600);
 
 /// Takes away what a killed process left beside the place. One that still runs holds its lock.
 fn remove_drafts(parent: &Path, prefix: &str) {
@@ -120,7 +122,14 @@ fn remove_drafts(parent: &Path, prefix: &str) {
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
     {
-        if !Guard::is_held(&entry.path().join("repository/.git")) {
+        let is_left = match File::open(entry.path().join(DRAFT_LOCK)) {
+            Ok(lock) => lock.try_lock().is_ok(),
+            Err(_) => entry
+                .metadata()
+                .and_then(|meta| meta.modified())
+                .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > DRAFT_AGE)),
+        };
+        if is_left {
             let _ = fs::remove_dir_all(entry.path()).is_err();
         }
     }
@@ -173,7 +182,7 @@ fn into_repository(
     }
     check_unchanged(repository, change)?;
     let made = commit
-        .map(|commit| make_commit(repository, change, &head, commit))
+        .map(|commit| commit::make(repository, change, &head, commit))
         .transpose()?
         .flatten();
     if made.is_none() && change.writes().next().is_none() {
@@ -231,96 +240,6 @@ fn check_unchanged(repository: &Repository, change: &Change) -> Result<()> {
     Ok(())
 }
 
-/// A commit that no branch knows yet, and the paths that it changes.
-struct Made {
-    id: Oid,
-    paths: Vec<RepoPath>,
-}
-
-/// Builds the commit in the object database. Nothing where the tree would stay as it is.
-fn make_commit(
-    repository: &Repository,
-    change: &Change,
-    head: &Head,
-    commit: &Commit<'_>,
-) -> Result<Option<Made>> {
-    let git = |why: git2::Error| said("make the commit", &why);
-    let parent = head
-        .commit
-        .map(|id| repository.find_commit(id))
-        .transpose()
-        .map_err(git)?;
-    let base = match &parent {
-        Some(parent) => parent.tree().map_err(git)?,
-        None => {
-            let empty = repository
-                .treebuilder(None)
-                .and_then(|builder| builder.write())
-                .map_err(git)?;
-            repository.find_tree(empty).map_err(git)?
-        }
-    };
-    let mut update = TreeUpdateBuilder::new();
-    let mut paths = Vec::new();
-    for file in change.committed() {
-        let committed = base
-            .get_path(Path::new(file.path.as_str()))
-            .ok()
-            .and_then(|entry| repository.find_blob(entry.id()).ok());
-        match &file.new {
-            Some(new)
-                if committed
-                    .as_ref()
-                    .is_some_and(|blob| is_same(file, blob.content(), new)) => {}
-            Some(new) => {
-                let blob = repository.blob(new).map_err(git)?;
-                update.upsert(file.path.as_str(), blob, FileMode::Blob);
-                paths.push(file.path.clone());
-            }
-            None if committed.is_some() => {
-                update.remove(file.path.as_str());
-                paths.push(file.path.clone());
-            }
-            None => {}
-        }
-    }
-    let tree = update.create_updated(repository, &base).map_err(git)?;
-    if tree == base.id() {
-        return Ok(None);
-    }
-    let tree = repository.find_tree(tree).map_err(git)?;
-    let parents: Vec<&git2::Commit<'_>> = parent.iter().collect();
-    let message = change.message.to_text();
-    let buffer = repository
-        .commit_create_buffer(
-            &commit.identity.author,
-            &commit.identity.committer,
-            &message,
-            &tree,
-            &parents,
-        )
-        .map_err(git)?;
-    let text = std::str::from_utf8(&buffer).context("a commit's text is UTF-8")?;
-    let id = match commit.signing {
-        Some(signing) => {
-            repository.commit_signed(text, &sign::sign(signing, commit.env, text)?, None)
-        }
-        None => repository
-            .odb()
-            .and_then(|odb| odb.write(git2::ObjectType::Commit, text.as_bytes())),
-    };
-    Ok(Some(Made {
-        id: id.map_err(git)?,
-        paths,
-    }))
-}
-
-/// A file that is as it should be but for its line ends is left to git's settings for line ends.
-fn is_same(file: &FileChange, committed: &[u8], new: &[u8]) -> bool {
-    committed == new
-        || (file.verdict == Verdict::Same && crate::plan::scaffold::unix_lines(committed) == new)
-}
-
 struct Write<'a> {
     repository: &'a Repository,
     change: &'a Change,
@@ -340,7 +259,13 @@ impl Write<'_> {
         }
         if let (Some(made), Some(branch)) = (self.made, &self.head.branch) {
             disk.step("branch")?;
-            self.branch(branch, made.id)?;
+            commit::move_branch(
+                self.repository,
+                branch,
+                self.head.commit,
+                made.id,
+                &self.change.message.subject,
+            )?;
         }
         guard.end(disk)
     }
@@ -423,41 +348,14 @@ impl Write<'_> {
             .filter(|file| file.verdict.writes() || made.paths.contains(&file.path))
         {
             let path = Path::new(file.path.as_str());
-            if file.new.is_some() {
-                index.add_path(path).map_err(git)?;
-            } else {
+            if file.verdict == Verdict::Delete {
                 index.remove_path(path).map_err(git)?;
+            } else {
+                index.add_path(path).map_err(git)?;
             }
         }
         disk.step("index")?;
         index.write().map_err(git)
-    }
-
-    /// Moves the branch, if it is still where the commit was made for.
-    fn branch(&self, branch: &str, commit: Oid) -> Result<()> {
-        let log = format!(
-            "commit{}: {}",
-            if self.head.commit.is_none() {
-                " (initial)"
-            } else {
-                ""
-            },
-            self.change.message.subject
-        );
-        let moved = match self.head.commit {
-            Some(old) => self
-                .repository
-                .reference_matching(branch, commit, true, old, &log),
-            None => self.repository.reference(branch, commit, false, &log),
-        };
-        moved.map(|_| ()).map_err(|why| match why.code() {
-            ErrorCode::Modified | ErrorCode::Exists => Problem::failed(format!(
-                "`{branch}` has moved while the command ran, so nothing was committed"
-            ))
-            .hint("run the command again")
-            .into(),
-            _ => said(&format!("move `{branch}`"), &why),
-        })
     }
 }
 

@@ -73,12 +73,6 @@ impl Guard {
         repository.path().join(FOLDER).join("journal.json").exists()
     }
 
-    /// Whether a process is writing into the repository with this git directory.
-    pub fn is_held(git_directory: &Path) -> bool {
-        File::open(git_directory.join(FOLDER).join("lock"))
-            .is_ok_and(|lock| lock.try_lock().is_err())
-    }
-
     /// Waits for nobody: a second process is told so at once. Puts right what a killed one left.
     ///
     /// # Errors

@@ -116,26 +116,33 @@ impl Target {
         }
     }
 
-    /// The address of the remote `origin`, or of the only one there is.
+    /// The remote `origin`, or the only one there is.
+    pub fn remote_name(&self) -> Option<String> {
+        let Self::Existing(repository) = self else {
+            return None;
+        };
+        if repository.find_remote("origin").is_ok() {
+            return Some("origin".to_owned());
+        }
+        let names = repository.remotes().ok()?;
+        if names.len() == 1 {
+            names.get(0).ok().flatten().map(str::to_owned)
+        } else {
+            None
+        }
+    }
+
+    /// The address of that remote.
     pub fn remote_url(&self) -> Option<String> {
         let Self::Existing(repository) = self else {
             return None;
         };
-        let url = |name: &str| {
-            repository
-                .find_remote(name)
-                .ok()?
-                .url()
-                .ok()
-                .map(str::to_owned)
-        };
-        let names = repository.remotes().ok()?;
-        let only = if names.len() == 1 {
-            names.get(0).ok().flatten().map(str::to_owned)
-        } else {
-            None
-        };
-        url("origin").or_else(|| url(&only?))
+        repository
+            .find_remote(&self.remote_name()?)
+            .ok()?
+            .url()
+            .ok()
+            .map(str::to_owned)
     }
 
     /// git's configuration for it.
@@ -211,6 +218,15 @@ pub fn check_committable(repository: &Repository, head: &Head) -> Result<()> {
             "cannot commit: git is in the middle of something ({state:?})"
         ))
         .hint("finish or abort it (`git status` says how), then run the command again")
+        .into());
+    }
+    let lock = repository.path().join("index.lock");
+    if lock.exists() {
+        return Err(Problem::failed(format!(
+            "cannot commit: `{}` is there, so another git is at work",
+            lock.display()
+        ))
+        .hint("wait for it; if none is running, take the file away")
         .into());
     }
     if head.branch.is_none() {

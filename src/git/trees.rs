@@ -82,6 +82,35 @@ impl Tree for GitTree<'_> {
             .map(|tree| list(&tree))
             .unwrap_or_default())
     }
+
+    fn files(&self, folder: Option<&RepoPath>) -> Result<Vec<RepoPath>> {
+        let Some(tree) = &self.tree else {
+            return Ok(Vec::new());
+        };
+        let prefix = folder
+            .map(|folder| format!("{folder}/"))
+            .unwrap_or_default();
+        let mut files = Vec::new();
+        let walked = tree.walk(git2::TreeWalkMode::PreOrder, |parent, entry| {
+            let path = format!("{parent}{}", String::from_utf8_lossy(entry.name_bytes()));
+            let is_file = entry.kind() == Some(ObjectType::Blob)
+                && entry.filemode() != i32::from(git2::FileMode::Link);
+            if is_file && path.starts_with(&prefix) {
+                files.extend(RepoPath::parse(&path).ok());
+            }
+            // Folders beside the wanted one are not walked.
+            let is_beside = entry.kind() == Some(ObjectType::Tree)
+                && !prefix.starts_with(&format!("{path}/"))
+                && !path.starts_with(&prefix);
+            if is_beside {
+                git2::TreeWalkResult::Skip
+            } else {
+                git2::TreeWalkResult::Ok
+            }
+        });
+        walked.map_err(|why| said("read the tree", &why))?;
+        Ok(files)
+    }
 }
 
 /// The files of a work tree, or of a folder that is none yet. A folder that doesn't exist is empty.
@@ -149,5 +178,35 @@ impl Tree for WorkTree {
             .collect();
         names.sort();
         Ok(names)
+    }
+
+    fn files(&self, folder: Option<&RepoPath>) -> Result<Vec<RepoPath>> {
+        let start = folder.map_or_else(
+            || self.root.clone(),
+            |folder| self.root.join(folder.as_str()),
+        );
+        if !start.is_dir() {
+            return Ok(Vec::new());
+        }
+        let is_wanted = |entry: &walkdir::DirEntry| {
+            let is_repository = entry.depth() > 0
+                && entry.file_type().is_dir()
+                && entry.path().join(".git").symlink_metadata().is_ok();
+            entry.file_name() != ".git" && !is_repository
+        };
+        let mut files = Vec::new();
+        for entry in walkdir::WalkDir::new(&start)
+            .sort_by_file_name()
+            .into_iter()
+            .filter_entry(is_wanted)
+        {
+            let entry = entry.with_context(|| format!("cannot read `{}`", start.display()))?;
+            if entry.file_type().is_file()
+                && let Ok(below) = entry.path().strip_prefix(&self.root)
+            {
+                files.extend(RepoPath::parse(&below.to_string_lossy().replace('\\', "/")).ok());
+            }
+        }
+        Ok(files)
     }
 }

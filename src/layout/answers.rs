@@ -52,6 +52,8 @@ pub struct Answers {
     pub secrets: SecretsBy,
     /// Where values stand.
     pub values_as: ValuesAs,
+    /// The page that says what is where.
+    pub readme: String,
     /// The team's own values where they stand in the manifest.
     pub values: Option<String>,
     /// The folder that everything goes below.
@@ -106,6 +108,7 @@ impl Answers {
             webhook_ca: recorded.webhook_ca,
             secrets: recorded.secrets.unwrap_or(SecretsBy::Manual),
             values_as: recorded.values_as.unwrap_or(ValuesAs::File),
+            readme: recorded.readme.unwrap_or_else(|| "README.md".to_owned()),
             values: recorded.values,
             own: recorded.own,
             chart,
@@ -142,6 +145,11 @@ fn clusters(layout: &Layout, texts: &[String]) -> Result<Vec<Cluster>> {
             .into());
         }
     }
+    if let Some(cluster) = scattered(&clusters) {
+        return Err(Problem::invalid(format!("stage `{}` stands apart from itself in `clusters`: a version goes through one stage after the other", cluster.stage))
+            .hint(format!("put `{}` beside the other clusters of its stage", cluster.name))
+            .into());
+    }
     match (layout.clusters, clusters.len()) {
         (_, 0) => Err(Problem::invalid("`clusters` is empty: name at least one").into()),
         (ClusterCount::One, 2..) => Err(Problem::invalid(format!(
@@ -156,4 +164,18 @@ fn clusters(layout: &Layout, texts: &[String]) -> Result<Vec<Cluster>> {
         .into()),
         _ => Ok(clusters),
     }
+}
+
+/// A cluster whose stage was left and is entered again.
+fn scattered(clusters: &[Cluster]) -> Option<&Cluster> {
+    let is_again = |index: usize| {
+        index > 0
+            && clusters[index - 1].stage != clusters[index].stage
+            && clusters[..index]
+                .iter()
+                .any(|c| c.stage == clusters[index].stage)
+    };
+    (0..clusters.len())
+        .find(|index| is_again(*index))
+        .map(|index| &clusters[index])
 }

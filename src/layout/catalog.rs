@@ -22,6 +22,7 @@ pub struct Catalog {
     layouts: BTreeMap<String, (String, String)>,
     templates: BTreeMap<String, String>,
     standard: Vec<Question>,
+    has_own: bool,
 }
 
 impl Catalog {
@@ -52,12 +53,14 @@ impl Catalog {
             layouts,
             templates,
             standard,
+            has_own: false,
         }
     }
 
     /// The embedded layouts with a user's own added, or put in place of those of the same name. `folder` names them in errors.
     pub fn with_own(own: &OwnFiles, folder: &str) -> Self {
         let mut catalog = Self::embedded();
+        catalog.has_own = true;
         for (path, text) in own {
             if let Some(template) = path.strip_prefix("templates/") {
                 catalog.templates.insert(template.to_owned(), text.clone());
@@ -71,6 +74,11 @@ impl Catalog {
             }
         }
         catalog
+    }
+
+    /// Whether a user's own layouts or templates are among them.
+    pub fn has_own(&self) -> bool {
+        self.has_own
     }
 
     /// Names of all layouts, sorted.

@@ -50,6 +50,7 @@ pub(super) fn context(
         "argocd_namespace": answers.argocd_namespace,
         "certificates": answers.certificates.map(super::recorded::Certificates::as_str),
         "secrets": answers.secrets.as_str(),
+        "readme": answers.readme,
         "values_as": answers.values_as.as_str(),
         "prefix": answers.prefix(),
         "project": if guide { "default" } else { &answers.release },

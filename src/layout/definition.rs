@@ -113,6 +113,9 @@ pub struct FileRule {
     /// Who owns it.
     #[serde(default = "scaffold")]
     pub owner: Owner,
+    /// Whether it holds the chart's values, as `values_as: file` has them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub values: bool,
     /// How it is checked; by its name's ending where it isn't said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syntax: Option<Syntax>,
@@ -182,13 +185,8 @@ pub struct OrderRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
     /// The object is made in the cluster, so it can't be checked against the rendered files.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unseen: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 impl Layout {

@@ -21,12 +21,17 @@ pub struct Profile {
     pub values_template: Option<&'static str>,
 }
 
+/// Whether a chart of this name is HAPTIC. Mirrors have other addresses, so the name counts.
+pub fn is_haptic(chart: &str) -> bool {
+    chart == haptic::CHART
+}
+
 /// Defaults that the chart's name and address give to questions.
 ///
 /// HAPTIC's preflight compares the chart's version as text and so rejects what comes from an OCIRepository, whose version carries a digest;
 /// for other charts from a registry Flux documents the OCIRepository as the way to go.
 pub fn defaults(chart: &str, chart_repo: Option<&str>) -> ProfileDefaults {
-    let is_haptic = chart == haptic::CHART;
+    let is_haptic = is_haptic(chart);
     let is_oci = chart_repo.is_none_or(|repo| {
         ChartRef::new(repo, chart).is_ok_and(|chart| chart.kind == RepoKind::Oci)
     });
@@ -44,7 +49,7 @@ pub fn defaults(chart: &str, chart_repo: Option<&str>) -> ProfileDefaults {
 impl Profile {
     /// The profile of the chart that the answers name.
     pub fn of(answers: &Answers) -> Self {
-        if answers.chart.name != haptic::CHART {
+        if !is_haptic(&answers.chart.name) {
             // What another chart renders isn't known here.
             return Self {
                 haptic: None,

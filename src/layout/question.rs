@@ -50,15 +50,53 @@ pub struct Question {
     /// An expression: asked only where it is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
+    /// Whether its default is taken without asking a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub silent: bool,
     /// Whether the tool knows it by name, and so has a flag for it.
     #[serde(skip_deserializing, default)]
     pub standard: bool,
 }
 
-/// Names that mean something else in templates, so that no question of a layout can have them.
-const TAKEN: [&str; 12] = [
-    "layout", "provider", "haptic", "found", "profile", "cluster", "version", "values", "files",
-    "order", "prefix", "names",
+/// Names that mean something else in templates, or are flags that answer no question: no question of a layout can have them.
+pub const TAKEN: &[&str] = &[
+    "answers",
+    "author",
+    "c",
+    "chart_version",
+    "cluster",
+    "color",
+    "config",
+    "diff",
+    "dirs",
+    "dry_run",
+    "files",
+    "found",
+    "git",
+    "haptic",
+    "inline_values",
+    "layout",
+    "layouts",
+    "names",
+    "no_commit",
+    "on_conflict",
+    "order",
+    "output",
+    "path",
+    "pins",
+    "prefix",
+    "profile",
+    "project",
+    "provider",
+    "quiet",
+    "secret",
+    "set",
+    "source",
+    "stages",
+    "values",
+    "verbose",
+    "version",
+    "yes",
 ];
 
 impl Question {
@@ -88,6 +126,7 @@ impl Question {
 
     fn fill(&mut self, known: &Self) {
         self.standard = true;
+        self.silent |= known.silent;
         self.kind = known.kind;
         if self.default.is_none() && self.default_from.is_none() {
             self.default.clone_from(&known.default);
@@ -202,6 +241,12 @@ impl Question {
         }
         if self.standard && self.name == "clusters" {
             return Cluster::parse(text).map(|_| ());
+        }
+        if self.standard
+            && self.name == "branch"
+            && (text.contains("..") || text.contains("//") || text.ends_with(".lock"))
+        {
+            return Err(format!("`{text}` is no name that git gives to a branch"));
         }
         if let Some(pattern) = &self.pattern {
             let regex = regex_lite::Regex::new(pattern).map_err(|why| why.to_string())?;

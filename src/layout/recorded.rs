@@ -80,6 +80,9 @@ pub struct RecordedAnswers {
     /// Whether values stand in a file of their own or in the manifest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values_as: Option<ValuesAs>,
+    /// The page that says what is where and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readme: Option<String>,
     /// The team's values that were given by file and stand in the manifest (`values_as: inline`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<String>,

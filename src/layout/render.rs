@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
 use minijinja::Environment;
+use minijinja::value::Value as Template;
 use serde_json::{Map, Value, json};
 
 use super::answers::Answers;
@@ -79,6 +80,9 @@ struct Renderer<'a> {
     answers: &'a Answers,
     versions: &'a Versions,
     context: Map<String, Value>,
+    /// The context as templates take it, and that of each cluster.
+    base: Template,
+    per_cluster: Vec<(&'a Cluster, Template)>,
 }
 
 /// Says which files there will be, without their texts: enough to look for pins in a repository.
@@ -108,7 +112,7 @@ pub fn render(
 ) -> Result<Rendering> {
     let mut renderer = Renderer::new(catalog, layout, answers, versions);
     let values = renderer.values(own)?;
-    renderer.context.insert("values".into(), json!(values));
+    renderer.set_values(&values);
     let outlines = renderer.outline()?;
     let order = renderer.order()?;
     renderer.describe(&outlines, &order);
@@ -134,19 +138,48 @@ impl<'a> Renderer<'a> {
             .values_template
             .map_or(Value::Null, |name| json!(name));
         context.insert("values_template".into(), template);
-        Self {
-            engine: templates::engine(catalog.templates().clone()),
+        let engine = templates::engine(catalog.templates().clone());
+        let mut renderer = Self {
+            engine,
             layout,
             answers,
             versions,
             context,
-        }
+            base: Template::UNDEFINED,
+            per_cluster: Vec::new(),
+        };
+        renderer.refresh();
+        renderer
+    }
+
+    fn set_values(&mut self, values: &str) {
+        self.context.insert("values".into(), json!(values));
+        self.refresh();
+    }
+
+    fn refresh(&mut self) {
+        self.base = context::template_value(&self.context);
+        let of = |cluster| {
+            context::for_cluster(
+                &self.context,
+                self.layout,
+                self.answers,
+                cluster,
+                self.versions,
+            )
+        };
+        self.per_cluster = self
+            .answers
+            .clusters
+            .iter()
+            .map(|cluster| (cluster, context::template_value(&of(cluster))))
+            .collect();
     }
 
     /// What the answers ask for, together with the team's own.
     fn values(&self, own: Option<OwnValues<'_>>) -> Result<String> {
         let required = match self.context.get("values_template").and_then(Value::as_str) {
-            Some(name) => self.template(name, &self.context)?,
+            Some(name) => self.template(name, &self.base)?,
             None => String::new(),
         };
         match (own, self.answers.values.as_deref()) {
@@ -156,64 +189,49 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn template(&self, name: &str, context: &Map<String, Value>) -> Result<String> {
+    fn template(&self, name: &str, context: &Template) -> Result<String> {
         let template = self
             .engine
             .get_template(name)
             .map_err(|why| Problem::invalid(format!("there is no template `{name}`: {why}")))?;
-        template
-            .render(context::template_value(context))
-            .map_err(|why| {
-                let line = why
-                    .line()
-                    .map(|line| format!(":{line}"))
-                    .unwrap_or_default();
-                Problem::invalid(format!(
-                    "cannot render {}{line}: {}",
-                    why.name().unwrap_or(name),
-                    why.detail()
-                        .map_or_else(|| why.kind().to_string(), str::to_owned)
-                ))
-                .into()
-            })
+        template.render(context.clone()).map_err(|why| {
+            let line = why
+                .line()
+                .map(|line| format!(":{line}"))
+                .unwrap_or_default();
+            Problem::invalid(format!(
+                "cannot render {}{line}: {}",
+                why.name().unwrap_or(name),
+                why.detail()
+                    .map_or_else(|| why.kind().to_string(), str::to_owned)
+            ))
+            .into()
+        })
     }
 
-    fn text(&self, text: &str, context: &Map<String, Value>) -> Result<String> {
+    fn text(&self, text: &str, context: &Template) -> Result<String> {
         let problem =
             |why: minijinja::Error| Problem::invalid(format!("cannot render `{text}`: {why}"));
         let engine = &self.engine;
-        Ok(engine
-            .render_str(text, context::template_value(context))
-            .map_err(problem)?)
+        Ok(engine.render_str(text, context.clone()).map_err(problem)?)
     }
 
-    fn holds(&self, when: Option<&String>, context: &Map<String, Value>) -> Result<bool> {
+    fn holds(&self, when: Option<&String>, context: &Template) -> Result<bool> {
         match when {
-            Some(when) => Ok(resolve::evaluate(when, &context::template_value(context))?.is_true()),
+            Some(when) => Ok(resolve::evaluate(&self.engine, when, context)?.is_true()),
             None => Ok(true),
         }
     }
 
-    fn for_cluster(&self, cluster: &Cluster) -> Map<String, Value> {
-        context::for_cluster(
-            &self.context,
-            self.layout,
-            self.answers,
-            cluster,
-            self.versions,
-        )
-    }
-
     /// One context without a cluster, or one for each.
-    fn contexts(&self, each: bool) -> Vec<(Option<&'a Cluster>, Map<String, Value>)> {
+    fn contexts(&self, each: bool) -> Vec<(Option<&'a Cluster>, &Template)> {
         if each {
-            self.answers
-                .clusters
+            self.per_cluster
                 .iter()
-                .map(|cluster| (Some(cluster), self.for_cluster(cluster)))
+                .map(|(cluster, context)| (Some(*cluster), context))
                 .collect()
         } else {
-            vec![(None, self.context.clone())]
+            vec![(None, &self.base)]
         }
     }
 
@@ -222,13 +240,13 @@ impl<'a> Renderer<'a> {
         let mut taken = BTreeSet::new();
         for rule in &self.layout.files {
             for (cluster, context) in self.contexts(rule.each.is_some()) {
-                if !self.holds(rule.when.as_ref(), &context)? {
+                if !self.holds(rule.when.as_ref(), context)? {
                     continue;
                 }
                 let text = format!(
                     "{}{}",
                     self.answers.prefix(),
-                    self.text(&rule.path, &context)?
+                    self.text(&rule.path, context)?
                 );
                 let path = RepoPath::parse(&text).map_err(|why| {
                     Problem::invalid(format!("layout `{}`: {why}", self.layout.name))
@@ -254,7 +272,7 @@ impl<'a> Renderer<'a> {
         let mut steps: Vec<Step> = Vec::new();
         for rule in &self.layout.order {
             for (_, context) in self.contexts(rule.each.is_some()) {
-                let Some(step) = self.step(rule, &context, steps.len())? else {
+                let Some(step) = self.step(rule, context, steps.len())? else {
                     continue;
                 };
                 if !steps.iter().any(|known| known.object == step.object) {
@@ -277,12 +295,7 @@ impl<'a> Renderer<'a> {
         Ok(steps)
     }
 
-    fn step(
-        &self,
-        rule: &OrderRule,
-        context: &Map<String, Value>,
-        number: usize,
-    ) -> Result<Option<Step>> {
+    fn step(&self, rule: &OrderRule, context: &Template, number: usize) -> Result<Option<Step>> {
         if !self.holds(rule.when.as_ref(), context)? {
             return Ok(None);
         }
@@ -328,15 +341,19 @@ impl<'a> Renderer<'a> {
         self.context.insert("files".into(), json!(files));
         self.context.insert("pins".into(), json!(pins));
         self.context.insert("order".into(), json!(order));
+        // Pages that list everything are no files of a cluster.
+        self.base = context::template_value(&self.context);
     }
 
     fn file(&self, outline: &Outline<'_>) -> Result<Rendered> {
         let rule = outline.rule;
-        let context = outline
-            .cluster
-            .map_or_else(|| self.context.clone(), |cluster| self.for_cluster(cluster));
+        let own = self
+            .per_cluster
+            .iter()
+            .find(|(cluster, _)| Some(*cluster) == outline.cluster);
+        let context = own.map_or(&self.base, |(_, context)| context);
         let text = self
-            .template(&rule.template, &context)
+            .template(&rule.template, context)
             .with_context(|| format!("cannot make `{}`", outline.path))?
             .replace("\r\n", "\n");
         let syntax = rule
@@ -347,7 +364,7 @@ impl<'a> Renderer<'a> {
                 Syntax::Text
             });
         if syntax == Syntax::Yaml {
-            let kinds = self.kinds(rule, &context)?;
+            let kinds = self.kinds(rule, context)?;
             check_yaml(&text, kinds.as_deref()).with_context(|| {
                 format!(
                     "template `{}` makes a wrong `{}`",
@@ -366,7 +383,7 @@ impl<'a> Renderer<'a> {
         })
     }
 
-    fn kinds(&self, rule: &FileRule, context: &Map<String, Value>) -> Result<Option<Vec<String>>> {
+    fn kinds(&self, rule: &FileRule, context: &Template) -> Result<Option<Vec<String>>> {
         Ok(match &rule.objects {
             Kinds::List(list) if list.is_empty() => None,
             Kinds::List(list) => Some(list.clone()),

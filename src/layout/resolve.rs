@@ -1,6 +1,9 @@
 //! From questions to answers: what was given, in its order of precedence, else what is asked or the default.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, Result};
+use minijinja::Environment;
 use minijinja::value::{Serde, Value as Template};
 use serde_json::{Map, Value, json};
 
@@ -20,34 +23,38 @@ pub struct Found {
     pub branch: Option<String>,
     /// Whether `flux bootstrap` has been here.
     pub bootstrap: bool,
+    /// The page for people: README.md, or another where that is somebody else's.
+    pub readme: String,
     /// Names of the clusters that `flux bootstrap` has made.
     pub clusters: Vec<String>,
 }
 
+/// A question as it is put to a person.
+pub struct Asked<'a> {
+    /// The question.
+    pub question: &'a Question,
+    /// The answer where none is typed.
+    pub default: Option<&'a Value>,
+    /// Whether no answer is an answer.
+    pub optional: bool,
+    /// Says what is wrong with an answer.
+    pub check: &'a dyn Fn(&Value) -> Result<(), String>,
+}
+
 /// Asks a person. Behind it stands a terminal, or nothing.
 pub trait Ask {
-    /// Returns the answer to a question, or `None` where nobody can be asked. `check` says what is wrong with an answer.
+    /// Returns the answer to a question, or `None` where nobody can be asked.
     ///
     /// # Errors
     /// When the person ends the dialogue.
-    fn ask(
-        &mut self,
-        question: &Question,
-        default: Option<&Value>,
-        check: &dyn Fn(&Value) -> Result<(), String>,
-    ) -> Result<Option<Value>>;
+    fn ask(&mut self, asked: &Asked<'_>) -> Result<Option<Value>>;
 }
 
 /// Nobody to ask.
 pub struct NobodyToAsk;
 
 impl Ask for NobodyToAsk {
-    fn ask(
-        &mut self,
-        _: &Question,
-        _: Option<&Value>,
-        _: &dyn Fn(&Value) -> Result<(), String>,
-    ) -> Result<Option<Value>> {
+    fn ask(&mut self, _: &Asked<'_>) -> Result<Option<Value>> {
         Ok(None)
     }
 }
@@ -102,21 +109,32 @@ fn answer(
             .map_err(|why| wrong(question, &given.origin, &why));
     }
     let default = default_of(question, found, context)?;
-    let checked = |value: &Value| question.check(&question.shape(value));
-    if let Some(value) = ask.ask(question, default.as_ref(), &checked)? {
-        return Ok(Some(question.shape(&value)));
+    let optional = is_optional(question);
+    let checked = |value: &Value| {
+        if optional && value.as_str() == Some("") {
+            Ok(())
+        } else {
+            question.check(&question.shape(value))
+        }
+    };
+    let asked = Asked {
+        question,
+        default: default.as_ref(),
+        optional,
+        check: &checked,
+    };
+    if !question.silent
+        && let Some(value) = ask.ask(&asked)?
+    {
+        let value = question.shape(&value);
+        return Ok((!optional || value.as_str() != Some("")).then_some(value));
     }
     match default {
         Some(default) => question
             .check(&default)
             .map(|()| Some(default))
-            .map_err(|why| {
-                anyhow::anyhow!(
-                    "the default of question `{}` is wrong: {why}",
-                    question.name
-                )
-            }),
-        None if is_optional(question) => Ok(None),
+            .map_err(|why| bad_default(question, &why)),
+        None if optional => Ok(None),
         None => Err(missing(question)),
     }
 }
@@ -124,6 +142,16 @@ fn answer(
 /// An address that nothing can be guessed for may be left out: who needs it says so itself.
 fn is_optional(question: &Question) -> bool {
     question.standard && matches!(question.name.as_str(), "repo_url" | "branch")
+}
+
+/// A default follows from other answers, so another answer may be what is wrong.
+fn bad_default(question: &Question, why: &str) -> anyhow::Error {
+    Problem::invalid(format!(
+        "nothing says what `{}` is, and the default that follows from the other answers {why}",
+        question.name
+    ))
+    .hint(format!("add {}", example(question)))
+    .into()
 }
 
 fn missing(question: &Question) -> anyhow::Error {
@@ -223,7 +251,7 @@ fn refuse_unasked(layout: &Layout, question: &Question, given: &GivenAnswers) ->
 
 fn is_asked(question: &Question, context: &Template) -> Result<bool> {
     match &question.when {
-        Some(when) => Ok(evaluate(when, context)
+        Some(when) => Ok(evaluate(&engine(), when, context)
             .with_context(|| format!("question `{}`", question.name))?
             .is_true()),
         None => Ok(true),
@@ -237,7 +265,7 @@ fn default_of(question: &Question, found: &Found, context: &Template) -> Result<
     match (&question.default, &question.default_from) {
         (Some(default), _) => Ok(Some(question.shape(default))),
         (None, Some(expression)) => {
-            let value = evaluate(expression, context)
+            let value = evaluate(&engine(), expression, context)
                 .with_context(|| format!("default of question `{}`", question.name))?;
             let value = serde_json::to_value(&value).context("a default is no plain value")?;
             Ok((!value.is_null()).then(|| question.shape(&value)))
@@ -261,7 +289,7 @@ fn context(
     }
     all.extend(answers.clone());
     all.insert("provider".into(), json!(layout.provider.as_str()));
-    all.insert("haptic".into(), json!(chart == crate::haptic::CHART));
+    all.insert("haptic".into(), json!(super::profile::is_haptic(chart)));
     all.insert(
         "repo_is_ssh".into(),
         json!(
@@ -272,7 +300,7 @@ fn context(
     );
     all.insert(
         "found".into(),
-        json!({"repo_url": found.repo_url, "branch": found.branch, "bootstrap": found.bootstrap}),
+        json!({"repo_url": found.repo_url, "branch": found.branch, "bootstrap": found.bootstrap, "readme": if found.readme.is_empty() { "README.md" } else { &found.readme }}),
     );
     all.insert(
         "profile".into(),
@@ -281,12 +309,20 @@ fn context(
     Template::from(Serde(Value::Object(all)))
 }
 
+/// Questions have no templates.
+fn engine() -> Environment<'static> {
+    super::templates::engine(BTreeMap::new())
+}
+
 /// Evaluates an expression of a layout.
 ///
 /// # Errors
 /// When it can't be read or names something unknown.
-pub fn evaluate(expression: &str, context: &Template) -> Result<Template> {
-    let engine = super::templates::engine(std::collections::BTreeMap::new());
+pub(super) fn evaluate(
+    engine: &Environment<'_>,
+    expression: &str,
+    context: &Template,
+) -> Result<Template> {
     let problem =
         |why: minijinja::Error| Problem::invalid(format!("cannot evaluate `{expression}`: {why}"));
     let compiled = engine.compile_expression(expression).map_err(problem)?;

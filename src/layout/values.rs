@@ -12,24 +12,13 @@ use crate::yaml::{self, Node, lines};
 /// # Errors
 /// When `own` isn't a YAML mapping, says something else at a required place, or has a form there that lines can't be added to.
 pub fn compose(required: &str, own: &str, place: &str) -> Result<String> {
-    let own_documents = yaml::parse_strict(own).map_err(|why| {
-        Problem::invalid(format!(
-            "cannot read `{place}`: {}",
-            super::recorded::syntax_text(&why)
-        ))
-    })?;
-    if own_documents.len() > 1 {
-        return Err(Problem::invalid(format!(
-            "cannot use `{place}` as values: it has more than one document"
-        ))
-        .into());
-    }
+    let own_root = mapping(own, place)?;
     let required_documents = yaml::parse_strict(required)
         .map_err(|why| anyhow::anyhow!("the values that the answers ask for: {}", why.message))?;
     let Some(required_root) = required_documents.first().and_then(|d| d.root.as_ref()) else {
         return Ok(lines::with_newline(own));
     };
-    let Some(own_root) = own_documents.first().and_then(|d| d.root.as_ref()) else {
+    let Some(own_root) = own_root else {
         return Ok(format!("{}{required}", lines::with_newline(own)));
     };
     let mut composer = Composer {
@@ -38,18 +27,58 @@ pub fn compose(required: &str, own: &str, place: &str) -> Result<String> {
         place,
         insertions: Vec::new(),
     };
-    composer.merge(required_root, own_root, None)?;
+    composer.merge(required_root, &own_root, None)?;
     let composed = composer.finish();
-    yaml::parse_strict(&composed).map_err(|why| {
+    let is_whole = mapping(&composed, place)
+        .ok()
+        .flatten()
+        .is_some_and(|root| has_all(&root, required_root) && has_all(&root, &own_root));
+    if is_whole {
+        return Ok(composed);
+    }
+    Err(Problem::invalid(format!(
+        "cannot put the required values into `{place}` without changing what it says"
+    ))
+    .hint("write them in by hand; they are those that the same command writes without `--values`")
+    .into())
+}
+
+/// The one mapping of a values file; nothing where there are only comments.
+fn mapping(text: &str, place: &str) -> Result<Option<Node>> {
+    let documents = yaml::parse_strict(text).map_err(|why| {
         Problem::invalid(format!(
-            "cannot put the required values into `{place}`: {}",
+            "cannot read `{place}`: {}",
             super::recorded::syntax_text(&why)
         ))
-        .hint(
-            "write them in by hand; they are those that the same command writes without `--values`",
-        )
     })?;
-    Ok(composed)
+    if documents.len() > 1 {
+        return Err(Problem::invalid(format!(
+            "cannot use `{place}` as values: it has more than one document"
+        ))
+        .hint("Helm reads the first alone")
+        .into());
+    }
+    match documents
+        .into_iter()
+        .next()
+        .and_then(|document| document.root)
+    {
+        Some(root) if root.is_mapping() => Ok(Some(root)),
+        Some(root) if !root.is_null() => Err(Problem::invalid(format!(
+            "cannot use `{place}` as values: it is {}, and values are a mapping",
+            root.kind.name()
+        ))
+        .into()),
+        _ => Ok(None),
+    }
+}
+
+/// Whether every scalar of a tree stands at its place in another one.
+fn has_all(root: &Node, part: &Node) -> bool {
+    part.leaves().into_iter().all(|(route, leaf)| {
+        root.find(&route)
+            .is_ok_and(|found| found.as_str() == leaf.as_str())
+    })
 }
 
 struct Composer<'a> {
@@ -197,7 +226,14 @@ mod tests {
 
     #[test]
     fn forms_without_lines_of_their_own_are_refused() {
-        for own in ["a: {x: 1}\n", "a: text\n", "- a\n", "a:\n", "{}\n"] {
+        for own in [
+            "a: {x: 1}\n",
+            "a: text\n",
+            "- a\n",
+            "a:\n",
+            "{}\n",
+            "x: 1\n...\n",
+        ] {
             assert!(compose(REQUIRED, own, "v").is_err(), "{own}");
         }
     }

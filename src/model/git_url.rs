@@ -18,9 +18,16 @@ pub enum GitUrlError {
         "`{0}` is not an address that a controller in a cluster can read: write `https://…`, `ssh://…` or `git@host:path`"
     )]
     NotRemote(String),
-    /// It has blanks or characters that need quoting.
-    #[error("`{0}` has characters that no address of a repository has")]
-    Characters(String),
+    /// It has blanks, a query or characters that need quoting. The text isn't repeated: a query may hold a token.
+    #[error(
+        "the address has characters that no address of a repository has: blanks, quotes, `?` or `#`"
+    )]
+    Characters,
+    /// It looks like a user name and password without a scheme. The text isn't repeated.
+    #[error(
+        "the address looks as if it carries a password: write `https://host/path` or `user@host:path`"
+    )]
+    Password,
 }
 
 impl GitUrl {
@@ -30,25 +37,28 @@ impl GitUrl {
     /// When it is a local path or another scheme.
     pub fn parse(text: &str) -> Result<Self, GitUrlError> {
         let text = text.trim().trim_end_matches('/');
-        if text
-            .contains(|c: char| c.is_whitespace() || c.is_control() || "\"'<>\\{}`$|^".contains(c))
-        {
-            return Err(GitUrlError::Characters(text.to_owned()));
+        if text.contains(|c: char| {
+            c.is_whitespace() || c.is_control() || "\"'<>\\{}`$|^?#".contains(c)
+        }) {
+            return Err(GitUrlError::Characters);
         }
         if let Some((scheme, rest)) = text.split_once("://") {
             return Self::with_scheme(scheme, rest)
                 .ok_or_else(|| GitUrlError::NotRemote(redact(text)));
         }
         match text.split_once(':') {
-            Some((host, path))
-                if !host.contains('/')
-                    && host.len() > 1
-                    && !path.is_empty()
-                    && !path.starts_with('\\') =>
-            {
+            Some((_, path)) if path.contains('@') => Err(GitUrlError::Password),
+            Some((host, path)) if !host.contains('/') && host.len() > 1 && !path.is_empty() => {
+                // Without a user name git would take that of whoever runs it; servers want `git`.
+                let host = if host.contains('@') {
+                    host.to_owned()
+                } else {
+                    format!("git@{host}")
+                };
+                let path = path.trim_start_matches('/').to_owned();
                 Ok(Self {
-                    text: text.to_owned(),
-                    scp: Some((host.to_owned(), path.trim_start_matches('/').to_owned())),
+                    text: format!("{host}:{path}"),
+                    scp: Some((host, path)),
                     had_credentials: false,
                 })
             }

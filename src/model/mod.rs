@@ -8,4 +8,5 @@ pub mod env;
 pub mod git_url;
 pub mod pem;
 pub mod repo_path;
+pub mod text;
 pub mod tree;

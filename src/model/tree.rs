@@ -35,6 +35,12 @@ pub trait Tree {
     /// # Errors
     /// When the repository can't be read.
     fn folders(&self, folder: Option<&RepoPath>) -> Result<Vec<String>>;
+
+    /// Returns the files below a folder (`None`: all of the repository), by path. Links are not followed, submodules and `.git` are left out.
+    ///
+    /// # Errors
+    /// When the repository can't be read.
+    fn files(&self, folder: Option<&RepoPath>) -> Result<Vec<RepoPath>>;
 }
 
 /// A tree in memory.
@@ -66,6 +72,18 @@ impl Tree for MapTree {
             .collect();
         names.dedup();
         Ok(names)
+    }
+
+    fn files(&self, folder: Option<&RepoPath>) -> Result<Vec<RepoPath>> {
+        let prefix = folder.map(|f| format!("{f}/")).unwrap_or_default();
+        let files = self
+            .0
+            .iter()
+            .filter(|(_, entry)| matches!(entry, Entry::File(_)));
+        Ok(files
+            .map(|(path, _)| path.clone())
+            .filter(|path| path.as_str().starts_with(&prefix))
+            .collect())
     }
 }
 

@@ -4,6 +4,7 @@
 //! applying it to anything else is refused, and applying it twice is the same as once.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::message::Message;
 use crate::model::repo_path::RepoPath;
@@ -54,6 +55,9 @@ pub struct FileChange {
     pub verdict: Verdict,
     /// Why, for people.
     pub why: String,
+    /// Whether an earlier change wrote it. A commit then holds it also where it is left alone but was never committed.
+    #[serde(skip)]
+    pub ours: bool,
     /// What has to be there for the change to fit; nothing means no file.
     #[serde(skip)]
     pub old: Option<Vec<u8>>,
@@ -63,12 +67,21 @@ pub struct FileChange {
 }
 
 /// What a command wants to do to a repository.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// What it is about: verb and subject, never a version, a person or a time.
     pub key: String,
+    /// The branch that its commit goes to.
+    pub branch: String,
+    /// The branch that it is made for: the same, or the one that a merge request goes to.
+    pub base: String,
+    /// Title of a merge request.
+    pub title: String,
+    /// Text of a merge request.
+    pub body: String,
+    /// Labels of a merge request.
+    pub labels: Vec<String>,
     /// The text of its commit.
-    #[serde(skip)]
     pub message: Message,
     /// Its files, by path.
     pub files: Vec<FileChange>,
@@ -80,11 +93,15 @@ impl Change {
         self.files.iter().filter(|file| file.verdict.writes())
     }
 
-    /// The files that a commit of this change holds: those that it writes, and those that have the wanted text already, which may not be committed yet.
+    /// The files that a commit of this change may hold: those that it writes, those that have the wanted text already, and those of ours
+    /// that are left alone. The last two may not be committed yet.
     pub fn committed(&self) -> impl Iterator<Item = &FileChange> {
+        let may_lack = |file: &&FileChange| {
+            file.verdict == Verdict::Same || (file.verdict == Verdict::Skip && file.ours)
+        };
         self.files
             .iter()
-            .filter(|file| file.verdict.writes() || file.verdict == Verdict::Same)
+            .filter(move |file| file.verdict.writes() || may_lack(file))
     }
 
     /// The files that a person has to decide about.
@@ -92,5 +109,20 @@ impl Change {
         self.files
             .iter()
             .filter(|file| file.verdict == Verdict::Conflict)
+    }
+
+    /// The form that scripts rely on, with the commit that it became.
+    pub fn to_json(&self, commit: Option<&str>) -> Value {
+        json!({
+            "key": self.key,
+            "branch": self.branch,
+            "base": self.base,
+            "commit": commit,
+            "title": self.title,
+            "body": self.body,
+            "labels": self.labels,
+            "files": self.files,
+            "request": null,
+        })
     }
 }

@@ -30,6 +30,8 @@ pub struct LockedFile {
     pub owner: Owner,
     /// The text as it was rendered.
     pub text: String,
+    /// Whether the file is somebody else's and was kept: it never had this text.
+    pub kept: bool,
     packed: String,
 }
 
@@ -39,6 +41,7 @@ impl LockedFile {
         Self {
             owner,
             text: text.to_owned(),
+            kept: false,
             packed: pack(text),
         }
     }
@@ -51,6 +54,8 @@ pub struct Lock {
     pub layout: String,
     /// The digest of the layout and its templates.
     pub digest: String,
+    /// Whether layouts or templates of a team's own were at hand.
+    pub own_layouts: bool,
     /// By path.
     pub files: BTreeMap<RepoPath, LockedFile>,
 }
@@ -68,6 +73,8 @@ struct Stored {
 struct StoredLayout {
     name: String,
     digest: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    own: bool,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -75,6 +82,8 @@ struct StoredLayout {
 struct StoredFile {
     owner: Owner,
     text: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    kept: bool,
 }
 
 impl Lock {
@@ -108,6 +117,7 @@ impl Lock {
                 LockedFile {
                     owner: file.owner,
                     text,
+                    kept: file.kept,
                     packed: file.text,
                 },
             );
@@ -115,6 +125,7 @@ impl Lock {
         Ok(Self {
             layout: stored.layout.name,
             digest: stored.layout.digest,
+            own_layouts: stored.layout.own,
             files,
         })
     }
@@ -125,6 +136,7 @@ impl Lock {
         let layout = StoredLayout {
             name: self.layout.clone(),
             digest: self.digest.clone(),
+            own: self.own_layouts,
         };
         let mut text = format!(
             "{{\n  \"version\": {VERSION},\n  \"layout\": {},\n  \"files\": {{",
@@ -134,6 +146,7 @@ impl Lock {
             let stored = StoredFile {
                 owner: file.owner,
                 text: file.packed.clone(),
+                kept: file.kept,
             };
             let comma = if index == 0 { "" } else { "," };
             text.push_str(&format!(
@@ -192,6 +205,7 @@ mod tests {
         let mut lock = Lock {
             layout: "a".into(),
             digest: "sha256:1".into(),
+            own_layouts: true,
             files: BTreeMap::new(),
         };
         for (path, text) in [("b/x.yaml", "a: 1\n"), ("README.md", "# ü\n")] {

@@ -1,4 +1,6 @@
-//! The version pins of a scaffolded repository: read where they stand, put into texts that were rendered before.
+//! The version pins of a scaffolded repository: read where they stand, and kept apart when texts are compared.
+
+use std::ops::Range;
 
 use crate::layout::definition::PinRoute;
 use crate::yaml::{self, Node, Route};
@@ -10,8 +12,7 @@ pub struct Pin {
     pub value: String,
     /// The line, from 1.
     pub line: usize,
-    document: usize,
-    route: Route,
+    span: Range<usize>,
 }
 
 /// Finds the pin of a file by the routes that its layout gives; the first that fits counts.
@@ -19,29 +20,22 @@ pub fn find(text: &str, routes: &[PinRoute]) -> Option<Pin> {
     let stream = yaml::parse(text);
     for wanted in routes {
         let route = Route::parse(&wanted.route).ok()?;
-        for (document, root) in stream
+        for root in stream
             .documents
             .iter()
-            .enumerate()
-            .filter_map(|(n, d)| Some((n, d.root.as_ref()?)))
+            .filter_map(|document| document.root.as_ref())
         {
-            if wanted
-                .kind
-                .as_deref()
-                .is_some_and(|kind| root.get("kind").and_then(Node::as_str) != Some(kind))
-            {
+            let is_kind = |kind: &String| root.get("kind").and_then(Node::as_str) == Some(kind);
+            if !wanted.kind.as_ref().is_none_or(is_kind) {
                 continue;
             }
-            if let Some((value, node)) = root
-                .find(&route)
-                .ok()
-                .and_then(|node| Some((node.as_str()?.to_owned(), node)))
+            if let Ok(node) = root.find(&route)
+                && let Some(value) = node.as_str().filter(|value| !value.is_empty())
             {
                 return Some(Pin {
-                    value,
+                    value: value.to_owned(),
                     line: node.position.line,
-                    document,
-                    route,
+                    span: node.span.clone(),
                 });
             }
         }
@@ -49,11 +43,26 @@ pub fn find(text: &str, routes: &[PinRoute]) -> Option<Pin> {
     None
 }
 
-/// Returns the text with another version in its pin; the text itself where it has none.
-pub fn moved(text: &str, routes: &[PinRoute], version: &str) -> String {
-    find(text, routes)
-        .and_then(|pin| yaml::replace_scalar(text, pin.document, &pin.route, version).ok())
-        .unwrap_or_else(|| text.to_owned())
+/// Returns the text with the pin of another text in place of its own, written as it is written there: quotes and all.
+/// The text itself where one of them has no pin. So two texts that differ by their pins alone become equal.
+pub fn with_pin_of(text: &str, other: &str, routes: &[PinRoute]) -> String {
+    match (find(text, routes), find(other, routes)) {
+        (Some(here), Some(there)) => format!(
+            "{}{}{}",
+            &text[..here.span.start],
+            &other[there.span],
+            &text[here.span.end..]
+        ),
+        _ => text.to_owned(),
+    }
+}
+
+/// The same, where both pins say the same version: only the way it is written is taken over.
+pub fn written_as_in(text: &str, other: &str, routes: &[PinRoute]) -> String {
+    match (find(text, routes), find(other, routes)) {
+        (Some(here), Some(there)) if here.value == there.value => with_pin_of(text, other, routes),
+        _ => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -72,14 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn the_pin_is_found_by_kind_and_moved_alone() {
+    fn the_pin_is_found_by_kind_and_compared_apart() {
         let text = "kind: HelmRepository\n---\nkind: HelmRelease\nspec: {chart: {spec: {version: '0.2.1'}}} # pin\n";
         let pin = find(text, &routes()).expect("has a pin");
         assert_eq!((pin.value.as_str(), pin.line), ("0.2.1", 4));
-        assert_eq!(
-            moved(text, &routes(), "0.2.2"),
-            text.replace("0.2.1", "0.2.2")
-        );
-        assert_eq!(moved("a: 1\n", &routes(), "0.2.2"), "a: 1\n");
+        let other = text.replace("'0.2.1'", "0.5.0");
+        assert_eq!(with_pin_of(text, &other, &routes()), other);
+        assert_eq!(with_pin_of("a: 1\n", &other, &routes()), "a: 1\n");
     }
 }

@@ -13,6 +13,7 @@ use crate::layout::definition::{Owner, PinRoute};
 use crate::layout::recorded::FILE_NAME as ANSWERS_FILE;
 use crate::layout::render::Rendered;
 use crate::model::repo_path::RepoPath;
+use crate::model::text::unix_lines;
 use crate::model::tree::{self, Entry, Tree};
 
 /// What to do where a file has a text of somebody else's.
@@ -26,29 +27,42 @@ pub enum OnConflict {
     Replace,
 }
 
+/// What the answers of the last run said, as far as planning needs it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Before {
+    /// What they give now for files that are the team's, by path; only where that differs from what is rendered now.
+    pub starters: BTreeMap<RepoPath, String>,
+    /// Where pins stand in the files that they give.
+    pub pins: BTreeMap<RepoPath, Vec<PinRoute>>,
+    /// A values file whose text the new form of the values has taken over.
+    pub carried: Option<RepoPath>,
+}
+
 /// The facts that the planner works on.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// What was rendered.
     pub files: &'a [Rendered],
-    /// The layout's name.
-    pub layout: &'a str,
-    /// The digest of the layout and its templates.
-    pub layout_digest: &'a str,
+    /// The lock to be written: the layout's name and digest, no files.
+    pub layout: &'a Lock,
     /// The release's name.
     pub release: &'a str,
-    /// The chart and its version, for the message.
+    /// The chart's address, for the message.
     pub chart: &'a str,
     /// The versions that the pins get, each once.
     pub versions: &'a [String],
     /// `""`, or the folder that everything goes below with a `/`.
     pub prefix: &'a str,
+    /// The branch that the commit goes to.
+    pub branch: &'a str,
+    /// Whether the last commit has nothing of this yet.
+    pub is_first: bool,
     /// The answers to record.
     pub answers: &'a Map<String, Value>,
     /// What was rendered last.
     pub lock: &'a Lock,
-    /// What the answers of the last run gave for files that are the team's, by path; nothing where they gave the same as now.
-    pub starters: &'a BTreeMap<RepoPath, String>,
+    /// What the answers of the last run said.
+    pub before: &'a Before,
     /// What to do with conflicts.
     pub on_conflict: OnConflict,
 }
@@ -59,11 +73,7 @@ pub struct Facts<'a> {
 /// When the repository can't be read, or a path in it leads out of it.
 pub fn plan(tree: &dyn Tree, facts: &Facts<'_>) -> Result<Change> {
     let mut files = Vec::new();
-    let mut next = Lock {
-        layout: facts.layout.to_owned(),
-        digest: facts.layout_digest.to_owned(),
-        files: BTreeMap::new(),
-    };
+    let mut next = facts.layout.clone();
     for rendered in facts.files {
         files.push(plan_file(tree, facts, rendered)?);
         next.files.insert(
@@ -75,28 +85,50 @@ pub fn plan(tree: &dyn Tree, facts: &Facts<'_>) -> Result<Change> {
         .lock
         .files
         .iter()
-        .filter(|(path, _)| !next.files.contains_key(*path))
+        .filter(|(path, _)| facts.files.iter().all(|f| f.path != **path))
     {
-        files.extend(plan_leftover(tree, facts, path, locked)?);
+        let Some(file) = plan_leftover(tree, facts, path, locked)? else {
+            continue;
+        };
+        if file.verdict == Verdict::Skip {
+            next.files.insert(path.clone(), locked.clone());
+        }
+        files.push(file);
     }
     let answers_path = RepoPath::parse(&format!("{}{ANSWERS_FILE}", facts.prefix))?;
-    let old = tree::read_text(tree, &answers_path)?;
+    let old = tree::read_text(tree, &answers_path)?.map(|text| text.replace("\r\n", "\n"));
     let text = answers_file::write(old.as_deref(), facts.answers)?;
-    files.push(own_file(tree, &answers_path, old, text, "the answers")?);
+    files.push(own_file(tree, &answers_path, text, "the answers")?);
     files.push(plan_lock(tree, facts, next, &files)?);
-    let mut change = Change {
-        key: format!("init {}", facts.release),
-        message: message(facts, &files),
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    let message = message(facts, &files);
+    Ok(Change {
+        key: key(facts),
+        branch: facts.branch.to_owned(),
+        base: facts.branch.to_owned(),
+        title: message.subject.clone(),
+        body: message.body.clone(),
+        labels: Vec::new(),
+        message,
         files,
-    };
-    change.files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(change)
+    })
+}
+
+/// Two scaffolds of one repository are two subjects.
+fn key(facts: &Facts<'_>) -> String {
+    match facts.prefix.trim_end_matches('/') {
+        "" => format!("init {}", facts.release),
+        folder => format!("init {} {folder}", facts.release),
+    }
 }
 
 fn message(facts: &Facts<'_>, files: &[FileChange]) -> Message {
-    let first = facts.lock.files.is_empty();
-    let body = format!("Layout {} for the chart {}.", facts.layout, facts.chart);
-    let mut trailers = vec![(KEY_TRAILER.to_owned(), format!("init {}", facts.release))];
+    let verb = if facts.is_first {
+        "Scaffold"
+    } else {
+        "Re-render"
+    };
+    let mut trailers = vec![(KEY_TRAILER.to_owned(), key(facts))];
     trailers.extend(
         facts
             .versions
@@ -112,34 +144,33 @@ fn message(facts: &Facts<'_>, files: &[FileChange]) -> Message {
         ),
     ));
     Message {
-        subject: format!(
-            "{} the config repository of {}",
-            if first { "Scaffold" } else { "Re-render" },
-            facts.release
+        subject: format!("{verb} the config repository of {}", facts.release),
+        body: format!(
+            "Layout {} for the chart {}.",
+            facts.layout.layout, facts.chart
         ),
-        body,
         trailers,
     }
 }
 
 /// A file of the tool's own, which is written as it has to be.
-fn own_file(
-    tree: &dyn Tree,
-    path: &RepoPath,
-    old: Option<String>,
-    text: String,
-    what: &str,
-) -> Result<FileChange> {
+fn own_file(tree: &dyn Tree, path: &RepoPath, text: String, what: &str) -> Result<FileChange> {
+    let path = tree::resolve(tree, path)?;
+    let old = match tree.entry(&path)? {
+        Some(Entry::File(old)) => Some(old),
+        _ => None,
+    };
     let verdict = match &old {
         None => Verdict::Create,
-        Some(old) if *old == text => Verdict::Same,
+        Some(old) if unix_lines(old) == text.as_bytes() => Verdict::Same,
         Some(_) => Verdict::Update,
     };
     Ok(FileChange {
-        path: tree::resolve(tree, path)?,
+        path,
         verdict,
         why: what.to_owned(),
-        old: old.map(String::into_bytes),
+        ours: true,
+        old,
         new: Some(text.into_bytes()),
     })
 }
@@ -152,22 +183,16 @@ fn plan_lock(
     files: &[FileChange],
 ) -> Result<FileChange> {
     let path = RepoPath::parse(&format!("{}{}", facts.prefix, lock::FILE_NAME))?;
-    let old = tree::read_text(tree, &path)?;
     next.keep_packed(facts.lock);
     keep_bases(&mut next, facts, files);
-    let unchanged = next.files == facts.lock.files && old.is_some();
+    let unchanged =
+        next.files == facts.lock.files && tree.entry(&tree::resolve(tree, &path)?)?.is_some();
     let text = if unchanged {
         facts.lock.to_text()
     } else {
         next.to_text()
     };
-    own_file(
-        tree,
-        &path,
-        old,
-        text,
-        "what was rendered, for later merges",
-    )
+    own_file(tree, &path, text, "what was rendered, for later merges")
 }
 
 /// What a file was rendered to becomes its base, also where a person chose to keep another text. Three kinds keep the base that they had:
@@ -175,44 +200,48 @@ fn plan_lock(
 fn keep_bases(next: &mut Lock, facts: &Facts<'_>, files: &[FileChange]) {
     for (rendered, file) in facts.files.iter().zip(files) {
         let Some(known) = facts.lock.files.get(&rendered.path) else {
+            // Somebody else's, and kept: from now on it is known, and never taken for ours.
+            if let (Verdict::Skip, Some(new)) = (file.verdict, next.files.get_mut(&rendered.path)) {
+                new.kept = true;
+            }
             continue;
         };
+        if let (Verdict::Skip, Some(new)) = (file.verdict, next.files.get_mut(&rendered.path)) {
+            new.kept = known.kept;
+        }
         let is_left_alone =
             file.verdict == Verdict::Skip && (rendered.owner == Owner::User || file.old.is_none());
         let is_same_but_for_pins =
-            with_pins_of(&known.text, &rendered.pins, &rendered.text) == rendered.text;
+            pin::with_pin_of(&known.text, &rendered.text, &rendered.pins) == rendered.text;
         if is_left_alone || (!file.verdict.writes() && is_same_but_for_pins) {
             next.files.insert(rendered.path.clone(), known.clone());
         }
     }
 }
 
-/// A text rendered before, with the version that another text has in its pin: what it would be had only the pin moved.
-fn with_pins_of(base: &str, routes: &[PinRoute], other: &str) -> String {
-    match pin::find(other, routes) {
-        Some(found) => pin::moved(base, routes, &found.value),
-        None => base.to_owned(),
-    }
-}
-
 fn plan_file(tree: &dyn Tree, facts: &Facts<'_>, rendered: &Rendered) -> Result<FileChange> {
     let path = tree::resolve(tree, &rendered.path)?;
-    let new = rendered.text.as_bytes().to_vec();
+    let ours = facts
+        .lock
+        .files
+        .get(&rendered.path)
+        .is_some_and(|known| !known.kept);
+    let mut new = rendered.text.clone();
     let (old, verdict, why) = match tree.entry(&path)? {
         Some(Entry::File(old)) => {
-            let (verdict, why) = judge(facts, rendered, &old);
+            let here = String::from_utf8_lossy(&unix_lines(&old)).into_owned();
+            // A pin stays as people wrote it, quotes and all.
+            new = pin::written_as_in(&new, &here, &rendered.pins);
+            let (verdict, why) = judge(facts, rendered, &here, &new);
             (Some(old), verdict, why)
         }
         Some(_) => (None, Verdict::Conflict, "a folder has this name".to_owned()),
         None if facts.lock.files.contains_key(&rendered.path)
             && facts.on_conflict != OnConflict::Replace =>
         {
-            (
-                None,
-                Verdict::Skip,
-                "taken away here since it was written; `--on-conflict replace` brings it back"
-                    .to_owned(),
-            )
+            let why =
+                "taken away here since it was written; `--on-conflict replace` brings it back";
+            (None, Verdict::Skip, why.to_owned())
         }
         None => (None, Verdict::Create, rendered.what.clone()),
     };
@@ -220,26 +249,15 @@ fn plan_file(tree: &dyn Tree, facts: &Facts<'_>, rendered: &Rendered) -> Result<
         path,
         verdict,
         why,
+        ours,
         old,
-        new: Some(new),
+        new: Some(new.into_bytes()),
     })
 }
 
-/// The text with line ends as in the repository: a checkout with `core.autocrlf` or `eol=crlf` has others.
-pub fn unix_lines(bytes: &[u8]) -> Vec<u8> {
-    let mut lines = Vec::with_capacity(bytes.len());
-    for (index, byte) in bytes.iter().enumerate() {
-        if *byte != b'\r' || bytes.get(index + 1) != Some(&b'\n') {
-            lines.push(*byte);
-        }
-    }
-    lines
-}
-
 /// Compares a file with what is wanted and with what was rendered last.
-fn judge(facts: &Facts<'_>, rendered: &Rendered, old: &[u8]) -> (Verdict, String) {
-    let old = unix_lines(old);
-    if old == rendered.text.as_bytes() {
+fn judge(facts: &Facts<'_>, rendered: &Rendered, here: &str, new: &str) -> (Verdict, String) {
+    if here == new {
         return (Verdict::Same, rendered.what.clone());
     }
     let Some(locked) = facts.lock.files.get(&rendered.path) else {
@@ -249,12 +267,12 @@ fn judge(facts: &Facts<'_>, rendered: &Rendered, old: &[u8]) -> (Verdict, String
         );
     };
     if rendered.owner == Owner::User {
-        return judge_own(facts, rendered, &old);
+        return judge_own(facts, rendered, locked, here);
     }
-    let base = with_pins_of(&locked.text, &rendered.pins, &rendered.text);
-    if old == base.as_bytes() {
+    let base = pin::with_pin_of(&locked.text, here, &rendered.pins);
+    if here == base {
         (Verdict::Update, rendered.what.clone())
-    } else if base == rendered.text {
+    } else if base == new {
         (
             Verdict::Skip,
             "edited here, and nothing new for it".to_owned(),
@@ -265,9 +283,15 @@ fn judge(facts: &Facts<'_>, rendered: &Rendered, old: &[u8]) -> (Verdict, String
 }
 
 /// A file that is the team's: touched only while it is still the text that earlier answers gave, and only where the answers changed.
-fn judge_own(facts: &Facts<'_>, rendered: &Rendered, old: &[u8]) -> (Verdict, String) {
-    match facts.starters.get(&rendered.path) {
-        Some(starter) if starter.as_bytes() == old => (Verdict::Update, rendered.what.clone()),
+fn judge_own(
+    facts: &Facts<'_>,
+    rendered: &Rendered,
+    locked: &LockedFile,
+    here: &str,
+) -> (Verdict, String) {
+    match facts.before.starters.get(&rendered.path) {
+        _ if locked.text == rendered.text => (Verdict::Skip, "yours: written once".to_owned()),
+        Some(starter) if starter == here => (Verdict::Update, rendered.what.clone()),
         Some(_) => settle(
             facts,
             "yours and edited, and the changed answers ask for another text",
@@ -295,26 +319,28 @@ fn plan_leftover(
     let Some(Entry::File(old)) = tree.entry(&at)? else {
         return Ok(None);
     };
-    let untouched = unix_lines(&old) == locked.text.as_bytes();
-    let (verdict, why) = match locked.owner {
-        Owner::User if !untouched => (
-            Verdict::Skip,
-            "yours; the layout no longer has it".to_owned(),
-        ),
-        _ if untouched => (Verdict::Delete, "the layout no longer has it".to_owned()),
-        Owner::Scaffold | Owner::User => {
-            settle(facts, "edited here, and the layout no longer has it")
-        }
-    };
-    let verdict = if verdict == Verdict::Update {
-        Verdict::Delete
+    let here = String::from_utf8_lossy(&unix_lines(&old)).into_owned();
+    let pins = facts
+        .before
+        .pins
+        .get(path)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let is_untouched = here == pin::with_pin_of(&locked.text, &here, pins);
+    let is_carried = facts.before.carried.as_ref() == Some(path);
+    let (verdict, why) = if is_untouched || is_carried {
+        (Verdict::Delete, "the layout no longer has it".to_owned())
     } else {
-        verdict
+        match settle(facts, "edited here, and the layout no longer has it") {
+            (Verdict::Update, why) => (Verdict::Delete, why),
+            settled => settled,
+        }
     };
     Ok(Some(FileChange {
         path: at,
         verdict,
         why,
+        ours: true,
         old: Some(old),
         new: None,
     }))

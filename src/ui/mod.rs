@@ -81,9 +81,9 @@ impl Ui {
         }
     }
 
-    /// A detail for `-v`.
-    pub fn detail(&mut self, text: &str) {
-        if self.verbosity > 0 {
+    /// A detail: 1 for `-v`, 2 for `-vv`.
+    pub fn detail(&mut self, level: i8, text: &str) {
+        if self.verbosity >= level {
             self.tell(text);
         }
     }

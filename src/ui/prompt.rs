@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::error::Problem;
 use crate::layout::question::{Question, QuestionKind};
-use crate::layout::resolve::Ask;
+use crate::layout::resolve::{Ask, Asked};
 
 /// Reads the text of a file that a person named.
 pub type ReadFile<'a> = dyn Fn(&str) -> Result<String> + 'a;
@@ -21,12 +21,10 @@ pub struct Terminal<'a> {
 }
 
 impl Ask for Terminal<'_> {
-    fn ask(
-        &mut self,
-        question: &Question,
-        default: Option<&Value>,
-        check: &dyn Fn(&Value) -> Result<(), String>,
-    ) -> Result<Option<Value>> {
+    fn ask(&mut self, asked: &Asked<'_>) -> Result<Option<Value>> {
+        let Asked {
+            question, default, ..
+        } = *asked;
         let prompt = question.help.clone().unwrap_or_default();
         let prompt = format!("{} ({})", prompt.trim_end_matches('.'), question.name);
         let ended = |why: dialoguer::Error| {
@@ -45,7 +43,7 @@ impl Ask for Terminal<'_> {
                 json!(question.choices[choose(question, &prompt, default).map_err(ended)?])
             }
             QuestionKind::Text | QuestionKind::List | QuestionKind::File => {
-                self.text(question, prompt, default, check).map_err(ended)?
+                self.text(asked, prompt).map_err(ended)?
             }
         };
         if default != Some(&answer) && question.kind() != QuestionKind::File {
@@ -56,13 +54,13 @@ impl Ask for Terminal<'_> {
 }
 
 impl Terminal<'_> {
-    fn text(
-        &mut self,
-        question: &Question,
-        prompt: String,
-        default: Option<&Value>,
-        check: &dyn Fn(&Value) -> Result<(), String>,
-    ) -> Result<Value, dialoguer::Error> {
+    fn text(&mut self, asked: &Asked<'_>, prompt: String) -> Result<Value, dialoguer::Error> {
+        let Asked {
+            question,
+            default,
+            optional,
+            check,
+        } = *asked;
         let is_file = question.kind() == QuestionKind::File;
         let value_of = |text: &str| {
             if is_file {
@@ -80,7 +78,7 @@ impl Terminal<'_> {
         match default.map(shown) {
             Some(text) if text.is_empty() => input = input.allow_empty(true),
             Some(text) => input = input.default(text),
-            None => {}
+            None => input = input.allow_empty(optional),
         }
         let text = input.interact_text()?;
         if is_file {

@@ -142,8 +142,12 @@ fn every_module_says_what_it_owns_and_stays_short() {
 /// A Rust toolchain, git and a C compiler have to be enough: one TLS stack, and none of the system's.
 #[test]
 fn nothing_needs_the_systems_openssl() {
-    let lock = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock")).expect("text");
+    let lock = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock"))
+        .expect("text");
     for unwanted in ["openssl-sys", "native-tls", "aws-lc-sys", "libssh2-sys"] {
-        assert!(!lock.contains(&format!("name = \"{unwanted}\"")), "{unwanted}");
+        assert!(
+            !lock.contains(&format!("name = \"{unwanted}\"")),
+            "{unwanted}"
+        );
     }
 }

@@ -419,23 +419,28 @@ fn bad_input_is_refused_with_code_reason_and_next_step_and_nothing_is_written() 
 #[test]
 fn a_file_in_the_way_stops_everything_unless_it_is_resolved() {
     let env = TestEnv::new();
-    env.write("out/README.md", "mine\n")
+    let namespace = "apps/haptic/secrets/namespace.yaml";
+    env.write(&format!("out/{namespace}"), "mine\n")
         .write("out/src/main.c", "int main;\n");
     let arguments = ["init", "out", "--provider", "flux", "--yes"];
     let run = env.expect(11, &arguments);
-    assert!(run.stdout.contains("conflict README.md"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains(&format!("conflict {namespace}")),
+        "{}",
+        run.stdout
+    );
     assert!(run.stderr.contains("--on-conflict keep"), "{}", run.stderr);
     assert!(!env.path("out/.git").exists() && !env.path("out/clusters").exists());
     let json = env
         .expect(11, &[&arguments[..], &["--output", "json"]].concat())
         .json();
     assert_eq!(json["error"]["code"], 11);
-    assert_eq!(paths_with(&json, "conflict"), ["README.md"]);
+    assert_eq!(paths_with(&json, "conflict"), [namespace]);
     env.expect(0, &[&arguments[..], &["--on-conflict", "keep"]].concat());
-    assert_eq!(env.read("out/README.md"), "mine\n");
+    assert_eq!(env.read(&format!("out/{namespace}")), "mine\n");
     assert_eq!(
         env.git("out", &["status", "--porcelain"]),
-        "?? README.md\n?? src/\n"
+        format!("?? {namespace}\n?? src/\n")
     );
     let run = env.expect(0, &arguments);
     assert!(run.stdout.contains("nothing to do"), "{}", run.stdout);
@@ -448,7 +453,7 @@ fn a_file_in_the_way_stops_everything_unless_it_is_resolved() {
     );
     env.expect(0, &[&arguments[..], &["--on-conflict", "replace"]].concat());
     assert!(env.read("out/README.md").starts_with("# haptic under Flux"));
-    env.write("again/README.md", "mine\n");
+    env.write(&format!("again/{namespace}"), "mine\n");
     env.expect(
         0,
         &[
@@ -462,9 +467,41 @@ fn a_file_in_the_way_stops_everything_unless_it_is_resolved() {
         ],
     );
     assert!(
-        env.read("again/README.md")
-            .starts_with("# haptic under Flux")
+        env.read(&format!("again/{namespace}"))
+            .contains("kind: Namespace")
     );
+}
+
+#[test]
+fn a_readme_of_somebody_elses_is_no_conflict() {
+    let env = TestEnv::new();
+    env.write("out/README.md", "our project\n");
+    let run = env.expect(0, &["init", "out", "--provider", "flux", "--yes"]);
+    assert!(
+        run.stdout.contains("out/GITOPS.md has the commands"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(env.read("out/README.md"), "our project\n");
+    assert!(env.read("out/GITOPS.md").starts_with("# haptic under Flux"));
+    assert!(
+        env.expect(0, &["init", "out", "--yes"])
+            .stdout
+            .contains("nothing to do")
+    );
+    env.expect(
+        0,
+        &[
+            "init",
+            "other",
+            "--provider",
+            "flux",
+            "--readme",
+            "docs/haptic.md",
+            "--yes",
+        ],
+    );
+    assert!(env.path("other/docs/haptic.md").exists());
 }
 
 #[test]

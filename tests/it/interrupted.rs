@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use haptic_scaffold::git::apply::{Applied, Commit, apply};
+use haptic_scaffold::git::apply::{Applied, apply};
+use haptic_scaffold::git::commit::Commit;
 use haptic_scaffold::git::identity::identify;
 use haptic_scaffold::git::journal::{Disk, Guard, RealDisk};
 use haptic_scaffold::git::target::Target;
@@ -42,6 +43,7 @@ fn file(path: &str, verdict: Verdict, old: Option<&str>, new: Option<&str>) -> F
         path,
         verdict,
         why: String::new(),
+        ours: true,
         old: bytes(old),
         new: bytes(new),
     }
@@ -80,6 +82,11 @@ fn change(is_new: bool) -> Change {
     };
     Change {
         key: "test".into(),
+        branch: "main".into(),
+        base: "main".into(),
+        title: String::new(),
+        body: String::new(),
+        labels: Vec::new(),
         message,
         files,
     }

@@ -5,8 +5,11 @@
 //! with `CI` set that is a failure.
 
 #![expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::too_many_lines,
     unreachable_pub,
-    reason = "one binary: everything is reachable from main alone"
+    reason = "tests read the real environment, say what they skip, have long tables, and are one binary"
 )]
 
 mod architecture;
@@ -19,4 +22,5 @@ mod interrupted;
 mod kit;
 mod real_cluster;
 mod real_programs;
+mod rerun;
 mod terminal;

@@ -3,26 +3,33 @@
 use std::path::Path;
 
 use anyhow::Result;
-use semver::Version;
 use serde_json::{Map, Value, json};
 
-use super::{Answered, Init};
-use crate::command::{files, values_lines, versions};
+use super::{Answered, Init, own_values};
+use crate::command::files;
+use crate::command::versions::{self, Standing};
 use crate::error::Problem;
-use crate::haptic;
 use crate::layout::answers::Answers;
-use crate::layout::context::Versions;
-use crate::layout::definition::{ClusterCount, Layout, Provider};
+use crate::layout::definition::Layout;
 use crate::layout::given::{GivenAnswers, Origin};
 use crate::layout::profile;
 use crate::layout::question::QuestionKind;
-use crate::layout::recorded::{self, Sync, ValuesAs};
+use crate::layout::recorded;
 use crate::layout::render::outline;
 use crate::layout::resolve::{Ask, NobodyToAsk, resolve};
 use crate::model::cluster::Cluster;
-use crate::model::git_url::GitUrl;
 use crate::model::pem;
 use crate::ui::prompt::{Terminal, choose_layout};
+
+/// Answers that say something about the chart: another chart has its own.
+const OF_THE_CHART: [&str; 6] = [
+    "chart_repo",
+    "chart_source",
+    "certificates",
+    "webhook_ca",
+    "style",
+    "values",
+];
 
 impl Init<'_> {
     pub(super) fn answer(&mut self) -> Result<Answered> {
@@ -45,34 +52,66 @@ impl Init<'_> {
             &profile::defaults,
             ask,
         )?;
-        let own_values = self.own_values()?;
-        keep_values(&mut resolved, own_values.as_ref(), &given);
+        let own_values = self.own_values(&given, &resolved)?;
+        own_values::keep(&mut resolved, own_values.as_ref(), &given);
         let answers = Answers::of(&layout, &resolved, self.gathered.path.clone())?;
         tidy(&mut resolved, &layout, &answers);
         self.check_answers(&layout, &answers)?;
-        let chosen = {
-            let outlines = outline(self.catalog, &layout, &answers)?;
-            let tree = self.gathered.target.tree()?;
-            versions::choose(
-                &answers,
-                &outlines,
-                tree.as_ref(),
-                self.arguments.questions.chart_version.as_deref(),
-                self.world.registry.as_ref(),
-                self.ui,
-            )?
-        };
+        let standing = self.standing(&layout, &answers)?;
+        let flag = self.arguments.questions.chart_version.as_deref();
+        let chosen = versions::choose(
+            &answers,
+            &standing,
+            flag,
+            self.world.registry.as_ref(),
+            self.ui,
+        )?;
         self.check_values(&answers, own_values.as_ref(), &chosen.versions)?;
-        let command =
-            asks.then(|| super::show::equivalent(self.arguments, &layout.name, &terminal.answered));
+        let command = asks.then(|| {
+            super::show::equivalent(self.arguments, self.common, &layout, &terminal.answered)
+        });
+        let (own_values, carried) = match own_values {
+            Some(own) => (Some((own.text, own.place)), own.carried),
+            None => (None, None),
+        };
         Ok(Answered {
             layout,
             answers,
             resolved,
             own_values,
+            carried,
             chosen,
             command,
         })
+    }
+
+    /// The pins of this layout and of the one before. Those of another chart say nothing about this one.
+    fn standing(&self, layout: &Layout, answers: &Answers) -> Result<Vec<Standing>> {
+        let tree = self.gathered.target.tree()?;
+        let before = self.recorded();
+        if before
+            .as_ref()
+            .is_some_and(|(_, before)| before.chart.name != answers.chart.name)
+        {
+            return Ok(Vec::new());
+        }
+        let mut standing = versions::standing(
+            answers,
+            &outline(self.catalog, layout, answers)?,
+            tree.as_ref(),
+        )?;
+        if let Some((layout, before)) = before {
+            for pin in versions::standing(
+                &before,
+                &outline(self.catalog, &layout, &before)?,
+                tree.as_ref(),
+            )? {
+                if !standing.iter().any(|known| known.is_for(&pin)) {
+                    standing.push(pin);
+                }
+            }
+        }
+        Ok(standing)
     }
 
     /// What was given, the strongest source first: flags and their variables, `--set`, the answers file, what was recorded.
@@ -113,10 +152,18 @@ impl Init<'_> {
             );
         }
         if let Some((recorded, text)) = &self.gathered.recorded {
-            let answers = recorded.answers.clone().unwrap_or_default();
+            let mut answers = recorded.answers.clone().unwrap_or_default().to_map();
+            if given
+                .text("chart")
+                .is_some_and(|chart| answers.get("chart").is_some_and(|known| known != chart))
+            {
+                OF_THE_CHART
+                    .iter()
+                    .for_each(|name| drop(answers.remove(*name)));
+            }
             add_file(
                 &mut given,
-                answers.to_map(),
+                answers,
                 text,
                 &self.gathered.recorded_place,
                 true,
@@ -127,6 +174,15 @@ impl Init<'_> {
 
     fn layout_name(&self, given: &mut GivenAnswers, asks: bool) -> Result<String> {
         let named = match (&self.arguments.layout, &self.arguments.provider) {
+            (Some(layout), Some(provider))
+                if self.catalog.layout(layout)?.provider.as_str() != provider =>
+            {
+                return Err(Problem::usage(format!(
+                    "layout `{layout}` is not for the provider `{provider}`"
+                ))
+                .hint("leave out `--provider`")
+                .into());
+            }
             (Some(layout), _) => Some(layout.clone()),
             (None, Some(provider)) if matches!(provider.as_str(), "flux" | "argo") => {
                 Some(format!("{provider}-cluster"))
@@ -175,136 +231,6 @@ impl Init<'_> {
         }
         Ok(())
     }
-
-    fn own_values(&self) -> Result<Option<(String, String)>> {
-        let Some(file) = &self.arguments.questions.values else {
-            return Ok(None);
-        };
-        // It becomes a file of the repository, and those have Unix line ends.
-        let text = files::read_text(&self.world.folder.join(file))?.replace("\r\n", "\n");
-        Ok(Some((text, file.display().to_string())))
-    }
-
-    fn check_answers(&mut self, layout: &Layout, answers: &Answers) -> Result<()> {
-        let needs_url = answers.provider == Provider::Argo || answers.sync == Sync::Own;
-        if needs_url && answers.repo_url.is_none() {
-            return Err(Problem::usage(format!(
-                "layout `{}` needs to know where the controller reads this repository",
-                answers.layout
-            ))
-            .hint("add `--repo-url https://git.example.org/team/gitops.git`, with your own address")
-            .hint("or add a remote first: git remote add origin URL")
-            .into());
-        }
-        if answers
-            .repo_url
-            .as_ref()
-            .is_some_and(GitUrl::had_credentials)
-        {
-            self.ui
-                .warn("the repository's address carries credentials; they are left out, and no file has them");
-        }
-        if answers.provider == Provider::Flux
-            && answers.sync == Sync::Bootstrap
-            && let Some(elsewhere) = &self.gathered.bootstrap_elsewhere
-        {
-            return Err(Problem::invalid(format!(
-                "flux bootstrap applies `{elsewhere}`, and this layout writes to `{}clusters/NAME`: nothing would apply it",
-                answers.prefix()
-            ))
-            .hint("use `--sync own`, which writes a GitRepository and a root Kustomization of its own")
-            .hint("or run flux bootstrap with `--path clusters/NAME`")
-            .into());
-        }
-        let names = haptic::names::Names::of(&answers.release, &answers.namespace);
-        if let (true, Some(length)) = (answers.chart.name == haptic::CHART, names.too_long()) {
-            return Err(Problem::invalid(format!(
-                "release `{}` in namespace `{}` is too long a pair: `{}-{}` has {length} characters, and above {} HAPTIC's hook Jobs lose their names' ends",
-                answers.release,
-                answers.namespace,
-                names.fullname,
-                answers.namespace,
-                haptic::names::SCOPED_LIMIT
-            ))
-            .hint("take a shorter `--release` or `--namespace`")
-            .into());
-        }
-        if layout.clusters == ClusterCount::Many && answers.provider == Provider::Argo {
-            check_parent_names(answers)?;
-        }
-        self.warn_of_moves(answers);
-        Ok(())
-    }
-
-    /// Another release name or namespace is another release for Helm: the old one is uninstalled.
-    fn warn_of_moves(&mut self, answers: &Answers) {
-        let Some(before) = self
-            .gathered
-            .recorded
-            .as_ref()
-            .and_then(|(recorded, _)| recorded.answers.as_ref())
-        else {
-            return;
-        };
-        for (name, old, new) in [
-            ("release", &before.release, &answers.release),
-            ("namespace", &before.namespace, &answers.namespace),
-        ] {
-            if let Some(old) = old.as_ref().filter(|old| *old != new) {
-                self.ui.warn(&format!(
-                    "`{name}` changes from `{old}` to `{new}`: in a cluster where it runs, the release is uninstalled and installed anew"
-                ));
-            }
-        }
-    }
-
-    /// The team's values hold keys that the version doesn't know any more, or what must not stand in Git.
-    fn check_values(
-        &mut self,
-        answers: &Answers,
-        own: Option<&(String, String)>,
-        versions: &Versions,
-    ) -> Result<()> {
-        let Some((text, place)) = own else {
-            return Ok(());
-        };
-        if answers.chart.name != haptic::CHART {
-            return Ok(());
-        }
-        let values: Value = serde_yaml::from_str(text)
-            .map_err(|why| Problem::invalid(format!("cannot read `{place}`: {why}")))?;
-        for version in versions
-            .values()
-            .filter_map(|version| Version::parse(version).ok())
-        {
-            let mut refused = Vec::new();
-            for finding in haptic::keys::check_values(&values, &version) {
-                let line = values_lines::line_of(text, &finding.route);
-                let told = format!("{place}:{line}: `{}`: {}", finding.route, finding.message);
-                if finding.refuse {
-                    refused.push((told, finding.hint));
-                } else {
-                    self.ui.warn(&told);
-                }
-            }
-            if !refused.is_empty() {
-                let message = refused
-                    .iter()
-                    .map(|(told, _)| told.as_str())
-                    .collect::<Vec<_>>()
-                    .join("\n  ");
-                let problem = Problem::invalid(format!(
-                    "cannot use `{place}` with HAPTIC {version}:\n  {message}"
-                ));
-                return Err(refused
-                    .into_iter()
-                    .map(|(_, hint)| hint)
-                    .fold(problem, Problem::hint)
-                    .into());
-            }
-        }
-        Ok(())
-    }
 }
 
 fn add_file(
@@ -328,25 +254,6 @@ fn add_file(
     }
 }
 
-/// Helm's longest name of a release, which the parent Application of a cluster has too.
-const LONGEST_RELEASE: usize = 53;
-
-fn check_parent_names(answers: &Answers) -> Result<()> {
-    let too_long = answers
-        .clusters
-        .iter()
-        .find(|c| answers.release.len() + 1 + c.name.len() > LONGEST_RELEASE);
-    match too_long {
-        Some(cluster) => Err(Problem::invalid(format!(
-            "`{}-{}`, the parent Application's name, is longer than {LONGEST_RELEASE} characters, which is Helm's longest name of a release",
-            answers.release, cluster.name
-        ))
-        .hint("take a shorter `--release` or a shorter name of the cluster")
-        .into()),
-        None => Ok(()),
-    }
-}
-
 fn pem_file(path: &Path) -> Result<String> {
     let text = std::fs::read(path)
         .map_err(|why| Problem::invalid(format!("cannot read `{}`: {why}", path.display())))?;
@@ -363,22 +270,6 @@ fn pem_file(path: &Path) -> Result<String> {
             problem.hint("give the file with the CA's certificate alone")
         }
     })?)
-}
-
-/// The team's values are an answer where they stand in the manifest, since rendering needs them again.
-fn keep_values(
-    resolved: &mut Map<String, Value>,
-    own: Option<&(String, String)>,
-    given: &GivenAnswers,
-) {
-    let is_inline =
-        resolved.get("values_as").and_then(Value::as_str) == Some(ValuesAs::Inline.as_str());
-    let text = own
-        .map(|(text, _)| text.clone())
-        .or_else(|| given.text("values").map(str::to_owned));
-    if let (true, Some(text)) = (is_inline, text) {
-        resolved.insert("values".into(), json!(text));
-    }
 }
 
 /// Records answers in the order of the questions, the layout first, in the form that is written: no credentials in an address.

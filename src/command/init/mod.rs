@@ -1,33 +1,36 @@
 //! `init`: renders a layout into a repository and commits it.
 
 mod answer;
+mod checks;
+mod own_values;
 mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::files;
-use super::gather::{Gathered, gather};
-use super::next_steps::next_steps;
+use super::gather::{self, Gathered, Places, gather};
+use super::next_steps::NextSteps;
 use super::versions::Chosen;
 use crate::cli::Common;
 use crate::cli::init::{InitArgs, OnConflict as Flag};
 use crate::error::{ExitStatus, Problem};
-use crate::git::apply::{self, Applied, Commit};
+use crate::git::apply::{self, Applied};
+use crate::git::commit::Commit;
 use crate::git::journal::{Guard, RealDisk};
-use crate::git::target::{Target, check_committable};
+use crate::git::target::{Head, Target, check_committable};
 use crate::git::{identity, sign};
 use crate::layout::answers::Answers;
 use crate::layout::catalog::Catalog;
 use crate::layout::definition::{Layout, Owner};
 use crate::layout::profile::Profile;
-use crate::layout::render::{OwnValues, Rendering, render};
+use crate::layout::render::{OwnValues, Rendered, Rendering, render};
 use crate::model::repo_path::RepoPath;
 use crate::plan::change::Change;
-use crate::plan::scaffold::{self, Facts, OnConflict};
+use crate::plan::lock::Lock;
+use crate::plan::scaffold::{self, Before, Facts, OnConflict};
 use crate::ui::{Outcome, Ui};
 use crate::world::World;
 
@@ -46,13 +49,17 @@ pub fn run(
         .as_deref()
         .map_or_else(|| world.folder.clone(), |dir| world.folder.join(dir));
     let config = common.config.as_deref().map(|file| world.folder.join(file));
-    recover_first(&folder, arguments, common.dry_run)?;
-    let gathered = gather(
-        &folder,
-        arguments.dir.as_deref(),
-        arguments.path.as_deref(),
-        config.as_deref(),
-    )?;
+    let places = Places {
+        folder: &folder,
+        dir: arguments.dir.as_deref(),
+        sub: arguments.path.as_deref(),
+        config: config.as_deref(),
+        may_follow_bootstrap: is_flux(arguments),
+    };
+    if !common.dry_run {
+        recover_first(&places)?;
+    }
+    let gathered = gather(&places)?;
     gathered.notices.iter().for_each(|notice| ui.notice(notice));
     let catalog = catalog(arguments, &gathered, world)?;
     let mut init = Init {
@@ -64,24 +71,32 @@ pub fn run(
         catalog: &catalog,
     };
     let answered = init.answer()?;
+    init.say_details(&answered);
     let change = init.plan(&answered)?;
     init.finish(&answered, &change)
 }
 
+/// Whether the command line asks for Flux: only then does the folder of `flux bootstrap` say where to write.
+fn is_flux(arguments: &InitArgs) -> bool {
+    let names_flux = |name: &String| name == "flux" || name.starts_with("flux-");
+    arguments
+        .layout
+        .as_ref()
+        .or(arguments.provider.as_ref())
+        .is_some_and(names_flux)
+}
+
 /// What an earlier run left half-way is put right before anything is looked at.
-fn recover_first(folder: &Path, arguments: &InitArgs, dry_run: bool) -> Result<()> {
-    let target = match &arguments.dir {
-        Some(dir) => Target::at(&folder.join(dir))?,
-        None => Target::around(folder)?,
-    };
-    match &target {
-        Target::Existing(repository) if !dry_run && Guard::is_needed(repository) => {
+fn recover_first(places: &Places<'_>) -> Result<()> {
+    match &gather::target(places)? {
+        Target::Existing(repository) if Guard::is_needed(repository) => {
             Guard::take(repository).map(|_| ())
         }
         _ => Ok(()),
     }
 }
 
+/// The layouts: embedded ones, with those of `--layouts` or of the recorded folder over them.
 fn catalog(arguments: &InitArgs, gathered: &Gathered, world: &World) -> Result<Catalog> {
     let recorded = gathered
         .recorded
@@ -90,14 +105,14 @@ fn catalog(arguments: &InitArgs, gathered: &Gathered, world: &World) -> Result<C
     match (&arguments.layouts, recorded) {
         (Some(dir), _) => files::catalog(Some(&world.folder.join(dir))),
         (None, Some(dir)) => {
-            let path = RepoPath::parse(dir).map_err(|why| {
-                Problem::invalid(format!(
-                    "{}: cannot use `layouts`: {why}",
-                    gathered.recorded_place
-                ))
-            })?;
-            files::catalog(Some(&gathered.target.place().join(path.as_str())))
+            let prefix = gathered.path.as_ref().map(|path| format!("{path}/")).unwrap_or_default();
+            let folder = RepoPath::parse(&format!("{prefix}{dir}"))
+                .map_err(|why| Problem::invalid(format!("{}: cannot use `layouts`: {why}", gathered.recorded_place)))?;
+            files::catalog_of(gathered.target.tree()?.as_ref(), &folder)
         }
+        (None, None) if gathered.lock.own_layouts => Err(Problem::usage("the files were rendered with layouts of your own, and nothing says where they are")
+            .hint("add `--layouts DIR`, or put them into the repository and record `layouts: FOLDER` in .haptic-scaffold.yaml")
+            .into()),
         (None, None) => Ok(Catalog::embedded()),
     }
 }
@@ -117,11 +132,39 @@ struct Answered {
     answers: Answers,
     resolved: Map<String, Value>,
     own_values: Option<(String, String)>,
+    /// The values file whose text `own_values` has.
+    carried: Option<RepoPath>,
     chosen: Chosen,
     command: Option<String>,
 }
 
 impl Init<'_> {
+    /// For `-v`: what was understood. For `-vv`: every answer.
+    fn say_details(&mut self, answered: &Answered) {
+        let (answers, layout) = (&answered.answers, &answered.layout);
+        self.ui.detail(
+            1,
+            &format!("target: {}", self.gathered.target.place().display()),
+        );
+        self.ui.detail(
+            1,
+            &format!("layout: {} ({})", layout.name, self.catalog.digest(layout)),
+        );
+        self.ui
+            .detail(1, &format!("chart: {}", answers.chart.address()));
+        for (cluster, version) in &answered.chosen.versions {
+            self.ui
+                .detail(1, &format!("version in {cluster}: {version}"));
+        }
+        for (name, value) in answered
+            .resolved
+            .iter()
+            .filter(|(name, _)| *name != "values")
+        {
+            self.ui.detail(2, &format!("answer {name}: {value}"));
+        }
+    }
+
     fn plan(&self, answered: &Answered) -> Result<Change> {
         let Answered {
             layout,
@@ -135,25 +178,31 @@ impl Init<'_> {
             .as_ref()
             .map(|(text, place)| OwnValues { text, place });
         let rendering = render(self.catalog, layout, answers, &chosen.versions, own)?;
-        let starters = self.starters(answered, &rendering);
-        let versions: Vec<String> = chosen
-            .versions
-            .values()
-            .cloned()
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect();
+        let before = self.before(answered, &rendering)?;
+        let versions: BTreeSet<String> = chosen.versions.values().cloned().collect();
+        let lock = Lock {
+            layout: layout.name.clone(),
+            digest: self.catalog.digest(layout),
+            own_layouts: self.catalog.has_own(),
+            files: BTreeMap::new(),
+        };
         let facts = Facts {
             files: &rendering.files,
-            layout: &layout.name,
-            layout_digest: &self.catalog.digest(layout),
+            layout: &lock,
             release: &answers.release,
             chart: &answers.chart.address(),
-            versions: &versions,
+            versions: &versions.into_iter().collect::<Vec<_>>(),
             prefix: &answers.prefix(),
+            branch: self
+                .gathered
+                .head
+                .as_ref()
+                .and_then(Head::short)
+                .unwrap_or(&answers.branch),
+            is_first: self.gathered.is_first,
             answers: resolved,
             lock: &self.gathered.lock,
-            starters: &starters,
+            before: &before,
             on_conflict: match self.arguments.on_conflict {
                 Flag::Stop => OnConflict::Stop,
                 Flag::Keep => OnConflict::Keep,
@@ -163,42 +212,55 @@ impl Init<'_> {
         scaffold::plan(self.gathered.target.tree()?.as_ref(), &facts)
     }
 
-    /// What the answers of the last run give for the team's own files, where that isn't what the answers of now give.
-    fn starters(&self, answered: &Answered, now: &Rendering) -> BTreeMap<RepoPath, String> {
-        let before = self
-            .gathered
-            .recorded
-            .as_ref()
-            .and_then(|(recorded, _)| recorded.answers.as_ref());
-        let old = before.and_then(|before| {
-            let layout = self.catalog.layout(before.layout.as_deref()?).ok()?;
-            let answers =
-                Answers::of(&layout, &before.to_map(), self.gathered.path.clone()).ok()?;
-            let versions = answers
-                .clusters
-                .iter()
-                .map(|c| {
-                    (
-                        c.name.clone(),
-                        answered
-                            .chosen
-                            .versions
-                            .get(&c.name)
-                            .cloned()
-                            .unwrap_or_default(),
-                    )
-                })
-                .collect();
-            render(self.catalog, &layout, &answers, &versions, None).ok()
-        });
-        let is_changed = |path: &RepoPath, text: &str| {
-            now.files.iter().any(|f| f.path == *path && f.text != text)
+    /// The layout and the answers of the last run, where they can still be understood.
+    fn recorded(&self) -> Option<(Layout, Answers)> {
+        let (recorded, _) = self.gathered.recorded.as_ref()?;
+        let before = recorded.answers.as_ref()?;
+        let layout = self.catalog.layout(before.layout.as_deref()?).ok()?;
+        let answers = Answers::of(&layout, &before.to_map(), self.gathered.path.clone()).ok()?;
+        Some((layout, answers))
+    }
+
+    /// What the answers of the last run said about files that are still there.
+    fn before(&self, answered: &Answered, now: &Rendering) -> Result<Before> {
+        let Some((layout, answers)) = self.recorded() else {
+            return Ok(Before::default());
         };
-        let files = old
+        let version_of = |name: &String| {
+            answered
+                .chosen
+                .versions
+                .get(name)
+                .cloned()
+                .unwrap_or_default()
+        };
+        let versions = answers
+            .clusters
+            .iter()
+            .map(|c| (c.name.clone(), version_of(&c.name)))
+            .collect();
+        let old = render(self.catalog, &layout, &answers, &versions, None)?;
+        let pins = old
+            .files
+            .iter()
+            .map(|file| (file.path.clone(), file.pins.clone()))
+            .collect();
+        let is_changed = |old: &Rendered| {
+            now.files
+                .iter()
+                .any(|f| f.path == old.path && f.text != old.text)
+        };
+        let starters = old
+            .files
             .into_iter()
-            .flat_map(|old| old.files)
-            .filter(|f| f.owner == Owner::User && is_changed(&f.path, &f.text));
-        files.map(|file| (file.path, file.text)).collect()
+            .filter(|f| f.owner == Owner::User && is_changed(f))
+            .map(|f| (f.path, f.text))
+            .collect();
+        Ok(Before {
+            starters,
+            pins,
+            carried: answered.carried.clone(),
+        })
     }
 
     fn finish(&mut self, answered: &Answered, change: &Change) -> Result<Outcome> {
@@ -223,14 +285,15 @@ impl Init<'_> {
         } else {
             self.apply(change, &answered.answers.branch)?
         };
-        let steps = next_steps(
-            &answered.answers,
-            &Profile::of(&answered.answers),
-            self.gathered,
-            &self.place(),
-            &applied,
-            self.arguments.no_commit,
-        );
+        let plan = NextSteps {
+            answers: &answered.answers,
+            profile: &Profile::of(&answered.answers),
+            gathered: self.gathered,
+            change,
+            place: &self.place(),
+            no_commit: self.arguments.no_commit,
+        };
+        let steps = plan.list()?;
         let told = self.told(answered, change, &applied, &steps);
         if let Some(command) = &answered.command {
             self.ui.notice(&format!("\nthe same again: {command}"));

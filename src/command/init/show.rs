@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{Answered, Init};
+use crate::cli::Common;
 use crate::cli::init::InitArgs;
+use crate::command::shell::quoted;
 use crate::error::{ExitStatus, Problem};
 use crate::git::apply::Applied;
-use crate::layout::catalog::Catalog;
 use crate::layout::context::Versions;
-use crate::layout::recorded::ValuesAs;
+use crate::layout::definition::Layout;
 use crate::plan::change::{Change, Verdict};
 use crate::ui::{Outcome, diff};
 
@@ -72,7 +73,7 @@ impl Init<'_> {
             text.push_str("\nnothing was written (dry run)\n");
             return text;
         }
-        let is_first = self.gathered.lock.files.is_empty();
+        let is_first = self.gathered.is_first;
         if is_first {
             let own = change
                 .files
@@ -114,25 +115,9 @@ impl Init<'_> {
     }
 
     pub(super) fn json(&self, change: &Change, applied: &Applied) -> Map<String, Value> {
-        let branch = applied.branch.clone().or_else(|| {
-            self.gathered
-                .head
-                .as_ref()
-                .and_then(|h| h.short().map(str::to_owned))
-        });
-        let change = json!({
-            "key": change.key,
-            "branch": branch,
-            "base": branch,
-            "commit": applied.commit,
-            "title": change.message.subject,
-            "body": change.message.body,
-            "labels": [],
-            "files": change.files,
-            "request": null,
-        });
+        let changes = json!([change.to_json(applied.commit.as_deref())]);
         Map::from_iter([
-            ("changes".to_owned(), json!([change])),
+            ("changes".to_owned(), changes),
             ("dry_run".to_owned(), json!(self.common.dry_run)),
         ])
     }
@@ -146,41 +131,59 @@ fn shown_versions(versions: &Versions) -> String {
 /// The command that does without questions what was answered to them.
 pub(super) fn equivalent(
     arguments: &InitArgs,
-    layout: &str,
+    common: &Common,
+    layout: &Layout,
     answered: &[(String, String)],
 ) -> String {
-    let mut words = vec!["haptic-scaffold".to_owned(), "init".to_owned()];
-    words.extend(
-        arguments
-            .dir
-            .iter()
-            .map(|dir| quoted(&dir.to_string_lossy())),
-    );
-    words.extend(["--layout".to_owned(), quoted(layout)]);
-    for (name, text) in arguments.questions.texts() {
-        words.extend([format!("--{}", name.replace('_', "-")), quoted(text)]);
+    let mut words = vec!["haptic-scaffold".to_owned()];
+    let mut flag = |name: &str, value: &str| words.extend([name.to_owned(), quoted(value)]);
+    let path = |path: &Option<std::path::PathBuf>| {
+        path.as_ref()
+            .map(|path| path.to_string_lossy().into_owned())
+    };
+    for (name, value) in [
+        ("-C", path(&common.directory)),
+        ("--config", path(&common.config)),
+    ] {
+        value.iter().for_each(|value| flag(name, value));
     }
-    for (name, text) in answered {
-        let is_inline = name == "values_as" && text == ValuesAs::Inline.as_str();
-        match Catalog::embedded()
-            .standard_questions()
+    words.push("init".to_owned());
+    words.extend(path(&arguments.dir).iter().map(|dir| quoted(dir)));
+    let mut flag = |name: &str, value: &str| words.extend([name.to_owned(), quoted(value)]);
+    flag("--layout", &layout.name);
+    for (name, value) in [
+        ("--layouts", path(&arguments.layouts)),
+        ("--path", arguments.path.clone()),
+        ("--answers", path(&arguments.answers)),
+        ("--chart-version", arguments.questions.chart_version.clone()),
+        ("--webhook-ca", path(&arguments.questions.webhook_ca)),
+        ("--values", path(&arguments.questions.values)),
+        ("--author", arguments.author.clone()),
+    ] {
+        value.iter().for_each(|value| flag(name, value));
+    }
+    arguments.set.iter().for_each(|pair| flag("--set", pair));
+    let given = arguments
+        .questions
+        .texts()
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), text.to_owned()));
+    for (name, text) in given.chain(answered.iter().cloned()) {
+        let is_standard = layout
+            .questions
             .iter()
-            .any(|q| &q.name == name)
-        {
-            _ if is_inline => words.push("--inline-values".to_owned()),
-            true => words.extend([format!("--{}", name.replace('_', "-")), quoted(text)]),
-            false => words.extend(["--set".to_owned(), quoted(&format!("{name}={text}"))]),
+            .any(|question| question.name == name && question.standard);
+        match (name.as_str(), text.as_str()) {
+            ("values_as", "inline") => words.push("--inline-values".to_owned()),
+            _ if is_standard && name != "values_as" => {
+                words.extend([format!("--{}", name.replace('_', "-")), quoted(&text)]);
+            }
+            _ => words.extend(["--set".to_owned(), quoted(&format!("{name}={text}"))]),
         }
+    }
+    if arguments.no_commit {
+        words.push("--no-commit".to_owned());
     }
     words.push("--yes".to_owned());
     words.join(" ")
-}
-
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }

@@ -1,0 +1,151 @@
+//! Answers that fit their questions and still can't be: checked before anything is planned.
+
+use anyhow::Result;
+use semver::Version;
+use serde_json::Value;
+
+use super::Init;
+use super::own_values::OwnText;
+use crate::command::{moves, values_lines};
+use crate::error::Problem;
+use crate::haptic;
+use crate::layout::answers::Answers;
+use crate::layout::context::Versions;
+use crate::layout::definition::{ClusterCount, Layout, Provider};
+use crate::layout::profile::is_haptic;
+use crate::layout::recorded::Sync;
+use crate::model::git_url::GitUrl;
+
+impl Init<'_> {
+    pub(super) fn check_answers(&mut self, layout: &Layout, answers: &Answers) -> Result<()> {
+        let needs_url = answers.provider == Provider::Argo || answers.sync == Sync::Own;
+        if needs_url && answers.repo_url.is_none() {
+            return Err(Problem::usage(format!(
+                "layout `{}` needs to know where the controller reads this repository",
+                answers.layout
+            ))
+            .hint("add `--repo-url https://git.example.org/team/gitops.git`, with your own address")
+            .hint("or add a remote first: git remote add origin URL")
+            .into());
+        }
+        if answers
+            .repo_url
+            .as_ref()
+            .is_some_and(GitUrl::had_credentials)
+        {
+            self.ui
+                .warn("the repository's address carries credentials; they are left out, and no file has them");
+        }
+        if answers.provider == Provider::Flux
+            && answers.sync == Sync::Bootstrap
+            && let Some(elsewhere) = &self.gathered.bootstrap_elsewhere
+        {
+            return Err(Problem::invalid(format!(
+                "flux bootstrap applies `{elsewhere}`, and this layout writes to `{}clusters/NAME`: nothing would apply it",
+                answers.prefix()
+            ))
+            .hint("use `--sync own`, which writes a GitRepository and a root Kustomization of its own")
+            .hint("or run flux bootstrap with `--path clusters/NAME`")
+            .into());
+        }
+        let names = haptic::names::Names::of(&answers.release, &answers.namespace);
+        if let (true, Some(length)) = (is_haptic(&answers.chart.name), names.too_long()) {
+            return Err(Problem::invalid(format!(
+                "release `{}` in namespace `{}` is too long a pair: `{}-{}` has {length} characters, and above {} HAPTIC's hook Jobs lose their names' ends",
+                answers.release,
+                answers.namespace,
+                names.fullname,
+                answers.namespace,
+                haptic::names::SCOPED_LIMIT
+            ))
+            .hint("take a shorter `--release` or `--namespace`")
+            .into());
+        }
+        if layout.clusters == ClusterCount::Many && answers.provider == Provider::Argo {
+            check_parent_names(answers)?;
+        }
+        if let Some((_, before)) = self.recorded() {
+            moves::consequences(&before, answers)
+                .iter()
+                .for_each(|told| self.ui.warn(told));
+        }
+        Ok(())
+    }
+
+    /// The team's values hold keys that the version doesn't know any more, or what must not stand in Git.
+    pub(super) fn check_values(
+        &mut self,
+        answers: &Answers,
+        own: Option<&OwnText>,
+        versions: &Versions,
+    ) -> Result<()> {
+        let Some(OwnText { text, place, .. }) = own else {
+            return Ok(());
+        };
+        if !is_haptic(&answers.chart.name) {
+            return Ok(());
+        }
+        let values: Value = serde_yaml::from_str(text)
+            .map_err(|why| Problem::invalid(format!("cannot read `{place}`: {why}")))?;
+        for version in versions
+            .values()
+            .filter_map(|version| Version::parse(version).ok())
+        {
+            let mut refused = Vec::new();
+            for finding in haptic::keys::check_values(&values, &version) {
+                let line = values_lines::line_of(text, &finding.route);
+                let told = format!("{place}:{line}: `{}`: {}", finding.route, finding.message);
+                if finding.refuse {
+                    refused.push((told, finding.hint));
+                } else {
+                    self.ui.warn(&told);
+                }
+            }
+            if !refused.is_empty() {
+                let message = refused
+                    .iter()
+                    .map(|(told, _)| told.as_str())
+                    .collect::<Vec<_>>()
+                    .join("\n  ");
+                let problem = Problem::invalid(format!(
+                    "cannot use `{place}` with HAPTIC {version}:\n  {message}"
+                ));
+                return Err(refused
+                    .into_iter()
+                    .map(|(_, hint)| hint)
+                    .fold(problem, Problem::hint)
+                    .into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Helm's longest name of a release, which the parent Application of a cluster has too.
+const LONGEST_RELEASE: usize = 53;
+
+fn check_parent_names(answers: &Answers) -> Result<()> {
+    let refuse = |message: String| {
+        Err(Problem::invalid(message)
+            .hint("take another name for the cluster, or a shorter `--release`")
+            .into())
+    };
+    for cluster in &answers.clusters {
+        let parent = format!("{}-{}", answers.release, cluster.name);
+        if parent.len() > LONGEST_RELEASE {
+            return refuse(format!(
+                "`{parent}`, the parent Application's name, is longer than {LONGEST_RELEASE} characters, which is Helm's longest name of a release"
+            ));
+        }
+        let is_child = |other: &str| {
+            cluster.name == format!("{other}-secrets") || cluster.name == format!("{other}-release")
+        };
+        if cluster.name == "root" || answers.clusters.iter().any(|other| is_child(&other.name)) {
+            return refuse(format!(
+                "cluster `{}` would give its parent Application the name `{parent}`, which another Application has",
+                cluster.name
+            ));
+        }
+    }
+    Ok(())
+}

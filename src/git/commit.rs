@@ -1,0 +1,183 @@
+//! Commits built in the object database: from the last commit's tree and a change, without index or work tree.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use git2::build::TreeUpdateBuilder;
+use git2::{ErrorCode, FileMode, Oid, Repository, Tree};
+
+use super::identity::Identity;
+use super::said;
+use super::sign::{self, Signing};
+use super::target::Head;
+use crate::error::Problem;
+use crate::model::env::Env;
+use crate::model::repo_path::RepoPath;
+use crate::model::text::unix_lines;
+use crate::plan::change::{Change, FileChange, Verdict};
+
+/// How a change is committed.
+pub struct Commit<'a> {
+    /// Author and committer.
+    pub identity: &'a Identity,
+    /// How it is signed, if it is.
+    pub signing: Option<&'a Signing>,
+    /// For the signing program.
+    pub env: &'a Env,
+}
+
+/// A commit that no branch knows yet, and the paths that it changes.
+pub struct Made {
+    /// The commit.
+    pub id: Oid,
+    /// The paths.
+    pub paths: Vec<RepoPath>,
+}
+
+/// Builds the commit. Nothing where the tree would stay as it is.
+///
+/// # Errors
+/// When the repository can't be read or written, or the signature can't be had.
+pub fn make(
+    repository: &Repository,
+    change: &Change,
+    head: &Head,
+    commit: &Commit<'_>,
+) -> Result<Option<Made>> {
+    let git = |why: git2::Error| said("make the commit", &why);
+    let parent = head
+        .commit
+        .map(|id| repository.find_commit(id))
+        .transpose()
+        .map_err(git)?;
+    let base = match &parent {
+        Some(parent) => parent.tree().map_err(git)?,
+        None => {
+            let empty = repository
+                .treebuilder(None)
+                .and_then(|builder| builder.write())
+                .map_err(git)?;
+            repository.find_tree(empty).map_err(git)?
+        }
+    };
+    let (tree, paths) = updated(repository, &base, change)?;
+    if tree == base.id() {
+        return Ok(None);
+    }
+    let tree = repository.find_tree(tree).map_err(git)?;
+    let parents: Vec<&git2::Commit<'_>> = parent.iter().collect();
+    let (author, committer) = (&commit.identity.author, &commit.identity.committer);
+    let buffer = repository
+        .commit_create_buffer(
+            author,
+            committer,
+            &change.message.to_text(),
+            &tree,
+            &parents,
+        )
+        .map_err(git)?;
+    let text = std::str::from_utf8(&buffer).context("a commit's text is UTF-8")?;
+    let id = match commit.signing {
+        Some(signing) => {
+            repository.commit_signed(text, &sign::sign(signing, commit.env, text)?, None)
+        }
+        None => repository
+            .odb()
+            .and_then(|odb| odb.write(git2::ObjectType::Commit, text.as_bytes())),
+    };
+    Ok(Some(Made {
+        id: id.map_err(git)?,
+        paths,
+    }))
+}
+
+/// The tree with the change in it, and the paths that differ.
+fn updated(
+    repository: &Repository,
+    base: &Tree<'_>,
+    change: &Change,
+) -> Result<(Oid, Vec<RepoPath>)> {
+    let git = |why: git2::Error| said("make the commit", &why);
+    let mut update = TreeUpdateBuilder::new();
+    let mut paths = Vec::new();
+    for file in change.committed() {
+        let entry = base.get_path(Path::new(file.path.as_str())).ok();
+        let committed = entry
+            .as_ref()
+            .and_then(|entry| repository.find_blob(entry.id()).ok());
+        if file.verdict == Verdict::Skip && committed.is_some() {
+            // Left alone: what the last commit has stays, whatever the work tree has.
+            continue;
+        }
+        match wanted(file) {
+            Some(wanted)
+                if committed
+                    .as_ref()
+                    .is_some_and(|blob| is_there(file, blob.content(), &wanted)) => {}
+            Some(wanted) => {
+                let is_executable = entry
+                    .is_some_and(|entry| entry.filemode() == i32::from(FileMode::BlobExecutable));
+                let mode = if is_executable {
+                    FileMode::BlobExecutable
+                } else {
+                    FileMode::Blob
+                };
+                update.upsert(
+                    file.path.as_str(),
+                    repository.blob(&wanted).map_err(git)?,
+                    mode,
+                );
+                paths.push(file.path.clone());
+            }
+            None if committed.is_some() => {
+                update.remove(file.path.as_str());
+                paths.push(file.path.clone());
+            }
+            None => {}
+        }
+    }
+    Ok((update.create_updated(repository, base).map_err(git)?, paths))
+}
+
+/// What the commit should have: a file that is left alone as it is now.
+fn wanted(file: &FileChange) -> Option<Vec<u8>> {
+    if file.verdict == Verdict::Skip {
+        file.old.as_deref().map(unix_lines)
+    } else {
+        file.new.clone()
+    }
+}
+
+/// Whether the last commit has what it should. A file that is as it should be but for its line ends is left to git's settings for them.
+fn is_there(file: &FileChange, committed: &[u8], wanted: &[u8]) -> bool {
+    committed == wanted || (file.verdict == Verdict::Same && unix_lines(committed) == wanted)
+}
+
+/// Moves a branch to a commit, if it is still where the commit was made for.
+///
+/// # Errors
+/// When it has moved, or can't be moved.
+pub fn move_branch(
+    repository: &Repository,
+    branch: &str,
+    old: Option<Oid>,
+    commit: Oid,
+    subject: &str,
+) -> Result<()> {
+    let log = format!(
+        "commit{}: {subject}",
+        if old.is_none() { " (initial)" } else { "" }
+    );
+    let moved = match old {
+        Some(old) => repository.reference_matching(branch, commit, true, old, &log),
+        None => repository.reference(branch, commit, false, &log),
+    };
+    moved.map(|_| ()).map_err(|why| match why.code() {
+        ErrorCode::Modified | ErrorCode::Exists => Problem::failed(format!(
+            "`{branch}` has moved while the command ran, so nothing was committed"
+        ))
+        .hint("run the command again")
+        .into(),
+        _ => said(&format!("move `{branch}`"), &why),
+    })
+}

@@ -1,0 +1,82 @@
+//! The written repositories in a real cluster: a real API server, real Flux, real Argo CD, all of them on the loopback address.
+//!
+//! A [`field::Field`] is one such cluster. No container runs in it, and the chart is a stand-in with the hooks and names of the real one.
+//! What a team does by hand is done by the commands of the written README.
+
+use std::path::Path;
+
+use crate::env::TestEnv;
+use crate::kit;
+use field::Field;
+
+mod argo;
+mod field;
+mod flux;
+mod strict;
+
+/// Writes a repository into the folder `out`, for the served repository `demo`.
+fn scaffold(env: &TestEnv, field: &Field, chart_repo: &str, flags: &[&str]) {
+    let repo_url = format!("{}/demo.git", field.fact("git"));
+    let mut arguments = vec!["init", "out", "--yes", "--chart-version", "0.2.2"];
+    arguments.extend(["--chart-repo", chart_repo, "--repo-url", &repo_url]);
+    arguments.extend(flags);
+    env.expect(0, &arguments);
+}
+
+/// Makes the certificates that the README's commands take, each its own CA.
+fn certificates(env: &TestEnv) -> Option<()> {
+    let openssl = kit::program("openssl")?;
+    for (name, host) in [
+        ("webhook", "haptic-webhook.haptic.svc"),
+        ("frontend", "www.example.org"),
+    ] {
+        let subject = format!("/CN={host}");
+        let alternative = format!("subjectAltName=DNS:{host}");
+        let (key, certificate) = (format!("{name}.key"), format!("{name}.crt"));
+        let mut arguments = vec!["req", "-x509", "-newkey", "ec", "-nodes", "-days", "30"];
+        arguments.extend(["-pkeyopt", "ec_paramgen_curve:prime256v1"]);
+        arguments.extend(["-subj", &subject, "-addext", &alternative]);
+        arguments.extend(["-keyout", &key, "-out", &certificate]);
+        let run = env.program(&openssl.to_string_lossy(), &arguments, "");
+        assert_eq!(run.code, 0, "openssl: {}", run.stderr);
+    }
+    env.write("webhook-ca.crt", &env.read("webhook.crt"));
+    Some(())
+}
+
+/// The commands of the README's section "Before the first sync": those that make the Secrets, and those that start it.
+fn first_steps(env: &TestEnv) -> (String, String) {
+    let readme = env.read("out/README.md");
+    let section = readme
+        .split("\n## ")
+        .find(|section| section.starts_with("Before the first sync\n"))
+        .expect("the README says what to do first");
+    let blocks: Vec<&str> = section
+        .split("```sh\n")
+        .skip(1)
+        .map(|block| block.split("```").next().expect("a first part"))
+        .collect();
+    assert_eq!(blocks.len(), 2, "{section}");
+    (blocks[0].to_owned(), blocks[1].to_owned())
+}
+
+/// The paragraph of some commands that has a word in it.
+fn paragraph<'a>(commands: &'a str, word: &str) -> &'a str {
+    commands
+        .split("\n\n")
+        .find(|paragraph| paragraph.contains(word))
+        .unwrap_or_else(|| panic!("nothing about {word} in:\n{commands}"))
+}
+
+/// Replaces a text of a file that must be there.
+fn replace(env: &TestEnv, path: &str, from: &str, to: &str) {
+    let text = env.read(path);
+    assert!(text.contains(from), "no {from} in {path}:\n{text}");
+    env.write(path, &text.replace(from, to));
+}
+
+fn golden_folder(case: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(case)
+}
