@@ -105,9 +105,18 @@ pub struct Questions {
     /// HAPTIC: PEM file of the CA that signs the webhook's certificate
     #[arg(long, value_name = "FILE")]
     pub webhook_ca: Option<PathBuf>,
-    /// How Secrets reach the cluster: manual
+    /// How Secrets reach the cluster: manual or external-secrets
     #[arg(long, value_name = "HOW")]
     pub secrets: Option<String>,
+    /// External Secrets: ClusterSecretStore/NAME or SecretStore/NAME
+    #[arg(long, value_name = "STORE")]
+    pub secret_store: Option<String>,
+    /// External Secrets: path in the store that the Secrets lie below
+    #[arg(long, value_name = "PATH")]
+    pub secret_path: Option<String>,
+    /// Flux: Kustomization that brings the operator of the Secrets
+    #[arg(long, value_name = "NAME")]
+    pub secrets_operator: Option<String>,
     /// Your own values for the chart, a YAML file
     #[arg(long, value_name = "FILE")]
     pub values: Option<PathBuf>,
@@ -139,6 +148,9 @@ impl Questions {
             ("argocd_namespace", &self.argocd_namespace),
             ("certificates", &self.certificates),
             ("secrets", &self.secrets),
+            ("secret_store", &self.secret_store),
+            ("secret_path", &self.secret_path),
+            ("secrets_operator", &self.secrets_operator),
             ("style", &self.style),
             ("readme", &self.readme),
         ];

@@ -8,7 +8,7 @@ use crate::git::target::Target;
 use crate::layout::answers::Answers;
 use crate::layout::definition::Provider;
 use crate::layout::profile::Profile;
-use crate::layout::recorded::Sync;
+use crate::layout::recorded::{SecretsBy, Sync};
 use crate::model::git_url::GitUrl;
 use crate::model::repo_path::RepoPath;
 use crate::plan::change::Change;
@@ -43,7 +43,7 @@ impl NextSteps<'_> {
         } else {
             self.push()
         }];
-        if !self.profile.secrets.is_empty() {
+        if !self.profile.secrets.is_empty() && self.answers.secrets == SecretsBy::Manual {
             let names: Vec<&str> = self
                 .profile
                 .secrets

@@ -7,6 +7,8 @@ use super::names::Names;
 /// A Secret that the release needs before its hooks run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeededSecret {
+    /// What it holds, in a word: its key in a store.
+    pub short: &'static str,
     /// Its name.
     pub name: String,
     /// Its `type`.
@@ -37,6 +39,7 @@ pub fn needed_secrets(names: &Names, external_certificates: bool) -> Vec<NeededS
     let gitops = names.gitops_secrets();
     let namespace = &names.namespace;
     let mut needed = vec![NeededSecret {
+        short: "credentials",
         command: format!(
             "openssl rand -base64 32 | tr -d '\\n' |\n  kubectl create secret generic {} --namespace {namespace} \\\n    --from-literal=dataplane_username=admin --from-file=dataplane_password=/dev/stdin",
             gitops.credentials
@@ -48,6 +51,7 @@ pub fn needed_secrets(names: &Names, external_certificates: bool) -> Vec<NeededS
     }];
     if external_certificates {
         needed.push(NeededSecret {
+            short: "webhook",
             command: format!(
                 "kubectl create secret generic {} --namespace {namespace} --type kubernetes.io/tls \\\n  --from-file=tls.crt=webhook.crt --from-file=tls.key=webhook.key --from-file=ca.crt=webhook-ca.crt",
                 gitops.webhook
@@ -55,9 +59,10 @@ pub fn needed_secrets(names: &Names, external_certificates: bool) -> Vec<NeededS
             name: gitops.webhook,
             kind: "kubernetes.io/tls",
             keys: &["tls.crt", "tls.key", "ca.crt"],
-            what: format!("the webhook's certificate, for the host {}", names.webhook_host),
+            what: format!("the certificate of the webhook, for the host {}", names.webhook_host),
         });
         needed.push(NeededSecret {
+            short: "frontend",
             command: format!(
                 "kubectl create secret tls {} --namespace {namespace} --cert=frontend.crt --key=frontend.key",
                 gitops.frontend

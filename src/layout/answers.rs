@@ -50,6 +50,12 @@ pub struct Answers {
     pub webhook_ca: Option<String>,
     /// How Secrets reach the cluster.
     pub secrets: SecretsBy,
+    /// Store that the Secrets come from, as kind and name.
+    pub secret_store: Option<(String, String)>,
+    /// Path in the store.
+    pub secret_path: String,
+    /// Kustomization that brings the operator of the Secrets; empty for none.
+    pub secrets_operator: String,
     /// Where values stand.
     pub values_as: ValuesAs,
     /// The page that says what is where.
@@ -110,6 +116,13 @@ impl Answers {
             values_as: recorded.values_as.unwrap_or(ValuesAs::File),
             readme: recorded.readme.unwrap_or_else(|| "README.md".to_owned()),
             values: recorded.values,
+            secret_store: recorded
+                .secret_store
+                .as_deref()
+                .and_then(|store| store.split_once('/'))
+                .map(|(kind, name)| (kind.to_owned(), name.to_owned())),
+            secret_path: recorded.secret_path.unwrap_or_default(),
+            secrets_operator: recorded.secrets_operator.unwrap_or_default(),
             own: recorded.own,
             chart,
             release,

@@ -62,6 +62,10 @@ pub(super) fn context(
         "version": first_version,
         "cluster_kinds": profile.cluster_kinds.iter().map(|(group, kind)| json!({"group": group, "kind": kind})).collect::<Vec<_>>(),
         "secrets_needed": secrets(profile),
+        "secret_objects": secret_objects(answers, profile),
+        "store": answers.secret_store.as_ref().map(|(kind, name)| json!({"kind": kind, "name": name})),
+        "secret_path": answers.secret_path,
+        "secrets_operator": answers.secrets_operator,
     });
     let Value::Object(mut all) = values else {
         unreachable!("json! of an object is an object")
@@ -157,8 +161,18 @@ fn chart(answers: &Answers) -> Value {
     })
 }
 
+/// The kinds that External Secrets' file has: without a store a generator comes first.
+fn secret_objects(answers: &Answers, profile: &Profile) -> String {
+    let generator = answers.secret_store.is_none().then_some("Password");
+    let kinds: Vec<&str> = generator
+        .into_iter()
+        .chain(profile.secrets.iter().map(|_| "ExternalSecret"))
+        .collect();
+    kinds.join(",")
+}
+
 fn secrets(profile: &Profile) -> Vec<Value> {
-    let secret = |s: &crate::haptic::gitops::NeededSecret| json!({"name": s.name, "type": s.kind, "keys": s.keys, "what": s.what, "command": s.command});
+    let secret = |s: &crate::haptic::gitops::NeededSecret| json!({"short": s.short, "name": s.name, "type": s.kind, "keys": s.keys, "what": s.what, "command": s.command});
     profile.secrets.iter().map(secret).collect()
 }
 

@@ -77,6 +77,15 @@ pub struct RecordedAnswers {
     /// How Secrets reach the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secrets: Option<SecretsBy>,
+    /// Store that the Secrets come from (`secrets: external-secrets`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_store: Option<String>,
+    /// Path in the store that the Secrets lie below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_path: Option<String>,
+    /// Kustomization that brings the operator of the Secrets (Flux).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secrets_operator: Option<String>,
     /// Whether values stand in a file of their own or in the manifest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values_as: Option<ValuesAs>,
@@ -161,6 +170,8 @@ choice! {
     SecretsBy {
         /// By hand; none stands in Git.
         Manual = "manual",
+        /// By External Secrets Operator; none stands in Git.
+        ExternalSecrets = "external-secrets",
     }
 }
 choice! {

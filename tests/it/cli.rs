@@ -217,7 +217,8 @@ fn bad_input_is_refused_with_code_reason_and_next_step_and_nothing_is_written() 
         "key.pem",
         "-----BEGIN PRIVATE KEY-----\nMAMCAQE=\n-----END PRIVATE KEY-----\n",
     );
-    env.write("text.pem", "hello\n");
+    env.write("text.pem", "hello\n")
+        .write("ca.pem", crate::golden::CA);
     env.write(
         "password.yaml",
         "credentials:\n  dataplane:\n    password: hunter2\n",
@@ -230,6 +231,37 @@ fn bad_input_is_refused_with_code_reason_and_next_step_and_nothing_is_written() 
     env.write("file", "");
     let external = ["--certificates", "external", "--webhook-ca"];
     let table: &[(i32, &[&str], &str)] = &[
+        (
+            3,
+            &[
+                "--provider",
+                "flux",
+                "--secrets",
+                "external-secrets",
+                "--secret-store",
+                "vault",
+            ],
+            "--secret-store",
+        ),
+        (
+            2,
+            &["--provider", "flux", "--secret-store", "SecretStore/vault"],
+            "no meaning here",
+        ),
+        (
+            3,
+            &[
+                "--provider",
+                "flux",
+                "--secrets",
+                "external-secrets",
+                external[0],
+                external[1],
+                external[2],
+                "ca.pem",
+            ],
+            "no store",
+        ),
         (2, &[], "--provider flux"),
         (2, &["--provider", "helm"], "--provider flux"),
         (

@@ -72,6 +72,36 @@ pub fn cases() -> Vec<Case> {
             fleet,
         ));
     }
+    for (layout, operator) in [
+        (
+            "flux-cluster",
+            &["--secrets-operator", "external-secrets"][..],
+        ),
+        ("argo-cluster", &[]),
+    ] {
+        let generated = [&["--secrets", "external-secrets"], operator].concat();
+        cases.push(case(
+            &format!("{layout}-external-secrets"),
+            layout,
+            &generated,
+            "",
+        ));
+        let store = [
+            "--secrets",
+            "external-secrets",
+            "--secret-store",
+            "ClusterSecretStore/vault",
+            "--secret-path",
+            "team/haptic",
+        ];
+        let stored = [&store[..], &["--certificates", "external"]].concat();
+        cases.push(case(
+            &format!("{layout}-external-secrets-store"),
+            layout,
+            &stored,
+            "",
+        ));
+    }
     cases.push(case(
         "flux-cluster-bootstrap",
         "flux-cluster",

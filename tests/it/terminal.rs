@@ -58,6 +58,7 @@ fn questions_have_defaults_are_checked_at_once_and_end_with_the_same_command() {
     answer("git_secret", "");
     answer("chart_source", "");
     answer("certificates", "");
+    answer("secrets", "");
     answer("values_as", "");
     let rest = terminal.exp_eof().expect("ends");
     assert!(

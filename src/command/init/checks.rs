@@ -13,7 +13,7 @@ use crate::layout::answers::Answers;
 use crate::layout::context::Versions;
 use crate::layout::definition::{ClusterCount, Layout, Provider};
 use crate::layout::profile::is_haptic;
-use crate::layout::recorded::Sync;
+use crate::layout::recorded::{Certificates, SecretsBy, Sync};
 use crate::model::git_url::GitUrl;
 
 impl Init<'_> {
@@ -47,6 +47,13 @@ impl Init<'_> {
             .hint("use `--sync own`, which writes a GitRepository and a root Kustomization of its own")
             .hint("or run flux bootstrap with `--path clusters/NAME`")
             .into());
+        }
+        let needs_store = answers.secrets == SecretsBy::ExternalSecrets
+            && answers.certificates == Some(Certificates::External);
+        if needs_store && answers.secret_store.is_none() {
+            return Err(Problem::invalid("`certificates: external` has certificates that can't be made in the cluster, and no store is named that they come from")
+                .hint("add `--secret-store ClusterSecretStore/NAME`, or take `--certificates cert-manager`")
+                .into());
         }
         let names = haptic::names::Names::of(&answers.release, &answers.namespace);
         if let (true, Some(length)) = (is_haptic(&answers.chart.name), names.too_long()) {
