@@ -55,7 +55,7 @@ pub struct Common {
     /// When to use colours
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     pub color: Color,
-    /// Read answers and policy from this file instead of .haptic-scaffold.yaml
+    /// Read the recorded answers from this file instead of .haptic-scaffold.yaml
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 }

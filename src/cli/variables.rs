@@ -28,6 +28,19 @@ fn variable(arg: &Arg) -> Option<String> {
     ))
 }
 
+/// The variables of all flags of all commands.
+pub fn names() -> Vec<String> {
+    let mut command = Cli::command();
+    command.build();
+    let commands = command
+        .get_subcommands()
+        .flat_map(|inner| inner.get_arguments());
+    commands
+        .filter(|arg| !arg.is_positional())
+        .filter_map(variable)
+        .collect()
+}
+
 /// Adds what variables say to a command line that doesn't say it itself. One that can't be understood stays as it is.
 pub fn with_variables(arguments: Vec<OsString>, env: &Env) -> Vec<OsString> {
     let mut command = Cli::command();
@@ -58,8 +71,12 @@ pub fn with_variables(arguments: Vec<OsString>, env: &Env) -> Vec<OsString> {
             added.extend(words(arg, &value));
         }
     }
+    let end = arguments
+        .iter()
+        .position(|word| word == "--")
+        .unwrap_or(arguments.len());
     let mut all = arguments;
-    all.extend(added);
+    all.splice(end..end, added);
     all
 }
 

@@ -46,9 +46,16 @@ pub fn read_text(path: &Path) -> Result<String> {
 pub fn read_stdin() -> Result<String> {
     let mut text = String::new();
     std::io::stdin()
-        .take(MOST_BYTES)
+        .take(MOST_BYTES + 1)
         .read_to_string(&mut text)
         .context("cannot read standard input")?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(Problem::invalid(format!(
+            "standard input is longer than {} MiB",
+            MOST_BYTES >> 20
+        ))
+        .into());
+    }
     Ok(text)
 }
 

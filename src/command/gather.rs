@@ -11,11 +11,12 @@ use crate::layout::recorded::{self, Recorded};
 use crate::layout::resolve::Found;
 use crate::model::git_url::GitUrl;
 use crate::model::repo_path::RepoPath;
-use crate::model::tree::{self, Tree};
+use crate::model::text::unix_lines;
+use crate::model::tree::{self, Entry, Tree};
 use crate::plan::lock::{self, Lock};
 
-/// How deep `flux bootstrap`'s folder is looked for: `kubernetes/clusters/NAME/flux-system`.
-const BOOTSTRAP_DEPTH: usize = 4;
+/// How deep folders are looked at: `kubernetes/clusters/NAME/flux-system`.
+const DEPTH: usize = 4;
 
 /// Where the command works and what it was told of places.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +49,10 @@ pub struct Gathered {
     pub lock: Lock,
     /// Whether the last commit has nothing of an earlier run.
     pub is_first: bool,
+    /// Whether what an earlier run wrote isn't committed.
+    pub is_pending: bool,
+    /// Folders that other scaffolds of the repository lie in.
+    pub others: Vec<String>,
     /// What can be guessed.
     pub found: Found,
     /// Where `flux bootstrap` applies a folder that no layout writes to.
@@ -113,11 +118,17 @@ pub fn gather(places: &Places<'_>) -> Result<Gathered> {
     } else {
         bootstraps.first().map(|b| b.folder.clone())
     };
-    let is_first = !is_committed(
-        &target,
-        head.as_ref(),
-        &RepoPath::parse(&format!("{prefix}{}", lock::FILE_NAME))?,
-    )?;
+    let lock_path = RepoPath::parse(&format!("{prefix}{}", lock::FILE_NAME))?;
+    let committed = committed(&target, head.as_ref(), &lock_path)?.map(|bytes| unix_lines(&bytes));
+    let here = match tree.entry(&tree::resolve(tree.as_ref(), &lock_path)?)? {
+        Some(Entry::File(bytes)) => Some(unix_lines(&bytes)),
+        _ => None,
+    };
+    let others = if left.recorded.is_none() {
+        others(tree.as_ref())?
+    } else {
+        Vec::new()
+    };
     drop(tree);
     Ok(Gathered {
         target,
@@ -126,7 +137,9 @@ pub fn gather(places: &Places<'_>) -> Result<Gathered> {
         recorded: left.recorded,
         recorded_place: left.place,
         lock: left.lock,
-        is_first,
+        is_first: committed.is_none(),
+        is_pending: committed != here,
+        others,
         found,
         bootstrap_elsewhere,
         notices,
@@ -188,13 +201,59 @@ fn inside_of_another(target: &Target, places: &Places<'_>) -> Vec<String> {
     )]
 }
 
-fn is_committed(target: &Target, head: Option<&Head>, path: &RepoPath) -> Result<bool> {
-    match (target, head.and_then(|head| head.commit)) {
-        (Target::Existing(repository), Some(commit)) => Ok(GitTree::of(repository, Some(commit))?
-            .entry(path)?
-            .is_some()),
-        _ => Ok(false),
+fn committed(target: &Target, head: Option<&Head>, path: &RepoPath) -> Result<Option<Vec<u8>>> {
+    let (Target::Existing(repository), Some(commit)) = (target, head.and_then(|head| head.commit))
+    else {
+        return Ok(None);
+    };
+    Ok(match GitTree::of(repository, Some(commit))?.entry(path)? {
+        Some(Entry::File(bytes)) => Some(bytes),
+        _ => None,
+    })
+}
+
+/// Folders with a scaffold of their own, for the person who stands above them.
+fn others(tree: &dyn Tree) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for folder in folders(tree)? {
+        if tree
+            .entry(&RepoPath::parse(&format!(
+                "{folder}/{}",
+                recorded::FILE_NAME
+            ))?)?
+            .is_some()
+        {
+            found.push(folder.to_string());
+        }
     }
+    Ok(found)
+}
+
+/// The folders of a repository, down to a depth.
+fn folders(tree: &dyn Tree) -> Result<Vec<RepoPath>> {
+    let mut all = Vec::new();
+    let mut waiting: Vec<(Option<RepoPath>, usize)> = vec![(None, 0)];
+    while let Some((folder, depth)) = waiting.pop() {
+        let prefix = folder
+            .as_ref()
+            .map(|folder| format!("{folder}/"))
+            .unwrap_or_default();
+        for name in tree
+            .folders(folder.as_ref())?
+            .into_iter()
+            .filter(|name| !name.starts_with('.'))
+        {
+            let Ok(inner) = RepoPath::parse(&format!("{prefix}{name}")) else {
+                continue;
+            };
+            all.push(inner.clone());
+            if depth + 1 < DEPTH {
+                waiting.push((Some(inner), depth + 1));
+            }
+        }
+    }
+    all.sort();
+    Ok(all)
 }
 
 /// What an earlier run left.
@@ -222,7 +281,7 @@ fn left(tree: &dyn Tree, path: Option<&RepoPath>, config: Option<&Path>) -> Resu
         .transpose()?;
     let lock_path = RepoPath::parse(&format!("{prefix}{}", lock::FILE_NAME))?;
     let lock = tree::read_text(tree, &lock_path)?
-        .map(|text| Lock::parse(&text))
+        .map(|text| Lock::parse(&text, lock_path.as_str()))
         .transpose()?;
     Ok(Left {
         recorded,
@@ -290,28 +349,17 @@ struct Bootstrap {
 
 fn bootstraps(tree: &dyn Tree) -> Result<Vec<Bootstrap>> {
     let mut found = Vec::new();
-    let mut waiting: Vec<(Option<RepoPath>, usize)> = vec![(None, 0)];
-    while let Some((folder, depth)) = waiting.pop() {
-        let prefix = folder
-            .as_ref()
-            .map(|folder| format!("{folder}/"))
-            .unwrap_or_default();
-        for name in tree.folders(folder.as_ref())?.into_iter().rev() {
-            let Ok(inner) = RepoPath::parse(&format!("{prefix}{name}")) else {
-                continue;
-            };
-            if name == "flux-system"
-                && tree
-                    .entry(&RepoPath::parse(&format!("{inner}/gotk-sync.yaml"))?)?
-                    .is_some()
-            {
-                found.push(bootstrap(folder.as_ref()));
-            } else if depth + 1 < BOOTSTRAP_DEPTH && !name.starts_with('.') {
-                waiting.push((Some(inner), depth + 1));
-            }
+    for folder in folders(tree)?
+        .into_iter()
+        .filter(|folder| folder.name() == "flux-system")
+    {
+        if tree
+            .entry(&RepoPath::parse(&format!("{folder}/gotk-sync.yaml"))?)?
+            .is_some()
+        {
+            found.push(bootstrap(folder.parent().as_ref()));
         }
     }
-    found.sort_by(|a, b| a.folder.cmp(&b.folder));
     Ok(found)
 }
 

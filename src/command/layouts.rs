@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::files;
+use super::gather::{Places, gather};
 use crate::cli::Common;
 use crate::cli::layouts::{LayoutsArgs, LayoutsCommand};
 use crate::error::{ExitStatus, Problem};
@@ -11,6 +12,7 @@ use crate::layout::catalog::Catalog;
 use crate::layout::check;
 use crate::layout::definition::{ClusterCount, Layout, Owner};
 use crate::layout::question::Question;
+use crate::model::repo_path::RepoPath;
 use crate::ui::Outcome;
 use crate::world::World;
 
@@ -23,20 +25,45 @@ pub fn run(arguments: &LayoutsArgs, common: &Common, world: &World) -> Result<Ou
         || world.folder.clone(),
         |dir| files::from(&world.folder, dir),
     );
+    let catalog = || match &arguments.layouts {
+        Some(dir) => files::catalog(Some(&files::from(&world.folder, dir))),
+        None => recorded_catalog(&folder),
+    };
     match &arguments.command {
-        None => list(&files::catalog(own(arguments, world).as_deref())?),
-        Some(LayoutsCommand::Show { name }) => {
-            show(&files::catalog(own(arguments, world).as_deref())?.layout(name)?)
-        }
+        None => list(&catalog()?),
+        Some(LayoutsCommand::Show { name }) => show(&catalog()?.layout(name)?),
         Some(LayoutsCommand::Check { dir }) => check_folder(&files::from(&folder, dir)),
     }
 }
 
-fn own(arguments: &LayoutsArgs, world: &World) -> Option<std::path::PathBuf> {
-    arguments
-        .layouts
-        .as_deref()
-        .map(|dir| files::from(&world.folder, dir))
+/// The layouts that a scaffold around the folder records, else the embedded ones.
+fn recorded_catalog(folder: &std::path::Path) -> Result<Catalog> {
+    let places = Places {
+        folder,
+        dir: None,
+        sub: None,
+        config: None,
+        may_follow_bootstrap: false,
+    };
+    let Ok(gathered) = gather(&places) else {
+        return Ok(Catalog::embedded());
+    };
+    let recorded = gathered
+        .recorded
+        .as_ref()
+        .and_then(|(recorded, _)| recorded.layouts.as_deref());
+    let Some(dir) = recorded else {
+        return Ok(Catalog::embedded());
+    };
+    let prefix = gathered
+        .path
+        .as_ref()
+        .map(|path| format!("{path}/"))
+        .unwrap_or_default();
+    files::catalog_of(
+        gathered.target.tree()?.as_ref(),
+        &RepoPath::parse(&format!("{prefix}{dir}"))?,
+    )
 }
 
 fn done(text: String, json: Map<String, Value>) -> Outcome {

@@ -1,26 +1,38 @@
 //! What a changed answer does to things that run: said before anything is written.
 
 use crate::layout::answers::Answers;
-use crate::layout::definition::Provider;
+use crate::layout::definition::{ClusterCount, Layout, Provider};
 use crate::layout::recorded::{Style, Sync};
 
 /// What the difference between two sets of answers does in the clusters, one sentence each.
-pub fn consequences(old: &Answers, new: &Answers) -> Vec<String> {
-    let mut told = Vec::new();
+pub fn consequences(layout: &Layout, old: &Answers, new: &Answers) -> Vec<String> {
     if old.provider != new.provider {
-        told.push(handover(old));
-        return told;
+        return vec![handover(old)];
     }
-    let flux = new.provider == Provider::Flux;
+    let mut told = match new.provider {
+        Provider::Flux => flux(old, new),
+        Provider::Argo => argo(layout, old, new),
+    };
+    if old.chart.name != new.chart.name {
+        told.push(format!("`chart` changes from {} to {} under the release `{}`: the old chart's objects go with it", old.chart.name, new.chart.name, old.release));
+    }
+    if old.layout != new.layout {
+        told.push(format!("`layout` changes from {} to {}: objects that only the old one has are deleted where it prunes", old.layout, new.layout));
+    }
+    told
+}
+
+fn flux(old: &Answers, new: &Answers) -> Vec<String> {
+    let mut told = Vec::new();
     for (name, before, after) in [
         ("release", &old.release, &new.release),
         ("namespace", &old.namespace, &new.namespace),
     ] {
         if before != after {
-            told.push(moved(flux, name, before, after));
+            told.push(format!("`{name}` changes from `{before}` to `{after}`: where it runs, Flux uninstalls the release and installs it anew"));
         }
     }
-    if flux && old.style != new.style && [old.style, new.style].contains(&Style::Guide) {
+    if old.style != new.style && [old.style, new.style].contains(&Style::Guide) {
         told.push("`style` changes storageNamespace, where Helm keeps the release: Flux uninstalls the release and installs it anew".to_owned());
     }
     if old.sync == Sync::Own && new.sync == Sync::Bootstrap {
@@ -29,29 +41,42 @@ pub fn consequences(old: &Answers, new: &Answers) -> Vec<String> {
             old.release
         ));
     }
-    if old.layout != new.layout {
-        told.push(format!("`layout` changes from {} to {}: objects that only the old one has are deleted where it prunes", old.layout, new.layout));
-    }
-    for cluster in old
-        .clusters
-        .iter()
-        .filter(|old| new.clusters.iter().all(|new| new.name != old.name))
-    {
-        told.push(gone(flux, old, &cluster.name));
+    for cluster in gone(old, new) {
+        told.push(format!(
+            "cluster `{cluster}` goes: Flux there uninstalls the release. To leave it running, set `prune: false` in its Kustomizations first, commit, and wait"
+        ));
     }
     told
 }
 
-fn moved(flux: bool, name: &str, before: &str, after: &str) -> String {
-    if flux {
-        format!(
-            "`{name}` changes from `{before}` to `{after}`: where it runs, Flux uninstalls the release and installs it anew"
-        )
-    } else {
-        format!(
-            "`{name}` changes from `{before}` to `{after}`: Argo CD makes a second release and leaves the first running; delete the old Applications by hand when the new one serves"
-        )
+fn argo(layout: &Layout, old: &Answers, new: &Answers) -> Vec<String> {
+    let mut told = Vec::new();
+    if old.release != new.release {
+        told.push(format!(
+            "`release` changes from `{0}` to `{1}`: apply the new root.yaml and delete the Application {0}-root. What the old release made stays in the cluster, owned by nobody, until you delete it",
+            old.release, new.release
+        ));
     }
+    if old.namespace != new.namespace {
+        told.push(format!(
+            "`namespace` changes from `{}` to `{}`: Argo CD makes the release anew there and leaves the first running in the old namespace until you delete it",
+            old.namespace, new.namespace
+        ));
+    }
+    if old.argocd_namespace != new.argocd_namespace {
+        told.push("`argocd_namespace` changes: apply the new root.yaml, and delete the old Applications there".to_owned());
+    }
+    if layout.clusters == ClusterCount::One && old.clusters != new.clusters {
+        told.push("`clusters` changes: the Applications deploy to the other cluster from now on. What runs in the old one stays until you delete it".to_owned());
+    } else {
+        for cluster in gone(old, new) {
+            told.push(format!(
+                "cluster `{cluster}` goes, and what runs in it stays. To take it away, before this is merged: argocd app delete {0}-{cluster}-release --cascade, then {0}-{cluster}-secrets",
+                old.release
+            ));
+        }
+    }
+    told
 }
 
 fn handover(old: &Answers) -> String {
@@ -61,15 +86,10 @@ fn handover(old: &Answers) -> String {
     }
 }
 
-fn gone(flux: bool, old: &Answers, cluster: &str) -> String {
-    if flux {
-        format!(
-            "cluster `{cluster}` goes: Flux there uninstalls the release. To leave it running, set `prune: false` in its Kustomizations first, commit, and wait"
-        )
-    } else {
-        format!(
-            "cluster `{cluster}` goes: its Applications and what they run stay until you delete them: kubectl delete application --namespace {} {1}-{cluster}-release {1}-{cluster}-secrets",
-            old.argocd_namespace, old.release
-        )
-    }
+/// Clusters that the new answers no longer have.
+fn gone<'a>(old: &'a Answers, new: &Answers) -> Vec<&'a str> {
+    let names = old.clusters.iter().map(|cluster| cluster.name.as_str());
+    names
+        .filter(|name| new.clusters.iter().all(|cluster| cluster.name != *name))
+        .collect()
 }

@@ -11,6 +11,7 @@ use crate::layout::context::Versions;
 use crate::layout::profile::is_haptic;
 use crate::layout::render::Outline;
 use crate::model::tree::{self, Tree};
+use crate::plan::lock::Lock;
 use crate::plan::pin::{self, Pin};
 use crate::registry::{ChartSource, Registry, newest_stable};
 use crate::ui::Ui;
@@ -39,14 +40,25 @@ impl Standing {
     }
 }
 
+/// Where pins are looked for.
+#[derive(Clone, Copy)]
+pub struct Places<'a> {
+    /// The repository.
+    pub tree: &'a dyn Tree,
+    /// What was rendered last: what a pin was, where its file is gone or lost it.
+    pub lock: &'a Lock,
+    /// Whether a file that lost its pin gets it back.
+    pub may_restore: bool,
+}
+
 /// Finds the pins of a layout's files, in the order of the clusters.
 ///
 /// # Errors
-/// When a file can't be read.
+/// When a file can't be read, or has lost the pin that it had: no version is guessed for it.
 pub fn standing(
     answers: &Answers,
     outlines: &[Outline<'_>],
-    tree: &dyn Tree,
+    places: Places<'_>,
 ) -> Result<Vec<Standing>> {
     let mut standing = Vec::new();
     for cluster in &answers.clusters {
@@ -54,19 +66,89 @@ pub fn standing(
             .iter()
             .filter(|o| !o.rule.pin.is_empty() && o.cluster.is_none_or(|c| c == cluster))
         {
-            let Some(text) = tree::read_text(tree, &outline.path)? else {
-                continue;
+            let here = tree::read_text(places.tree, &outline.path)?;
+            let last = places
+                .lock
+                .files
+                .get(&outline.path)
+                .and_then(|locked| pin::find(&locked.text, &outline.rule.pin));
+            let pin = match (
+                here.as_deref()
+                    .and_then(|text| pin::find(text, &outline.rule.pin)),
+                last,
+            ) {
+                (Some(pin), _) => pin,
+                (None, Some(last)) if here.is_none() || places.may_restore => last,
+                (None, Some(last)) => return Err(lost(outline, &last)),
+                (None, None) => continue,
             };
-            if let Some(pin) = pin::find(&text, &outline.rule.pin) {
-                standing.push(Standing {
-                    cluster: cluster.name.clone(),
-                    file: outline.path.to_string(),
-                    pin,
-                });
-            }
+            standing.push(Standing {
+                cluster: cluster.name.clone(),
+                file: outline.path.to_string(),
+                pin,
+            });
         }
     }
     Ok(standing)
+}
+
+fn lost(outline: &Outline<'_>, last: &Pin) -> anyhow::Error {
+    let routes: Vec<&str> = outline
+        .rule
+        .pin
+        .iter()
+        .map(|pin| pin.route.as_str())
+        .collect();
+    Problem::invalid(format!(
+        "`{}` has no version any more: there is nothing at {}",
+        outline.path,
+        routes.join(" or ")
+    ))
+    .hint(format!(
+        "put it back; it was {} when the file was last rendered",
+        last.value
+    ))
+    .hint("`--on-conflict replace` writes the file anew with that version")
+    .into()
+}
+
+/// Warns of pins that no upgrade wrote: a range, or a version below the one that was rendered last.
+pub fn warn_of_odd(standing: &[Standing], lock: &Lock, outlines: &[Outline<'_>], ui: &mut Ui) {
+    for known in standing {
+        let place = format!("{}:{}", known.file, known.pin.line);
+        if exact(&known.pin.value).is_err() {
+            ui.warn(&format!(
+                "the pin {place} is `{}`, which is not one exact version",
+                known.pin.value
+            ));
+        }
+        let outline = outlines
+            .iter()
+            .find(|outline| outline.path.as_str() == known.file);
+        let last = outline.and_then(|o| pin::find(&lock.files.get(&o.path)?.text, &o.rule.pin));
+        if let Some(last) = last
+            && let (Some(now), Some(before)) = (ordered(&known.pin.value), ordered(&last.value))
+            && now < before
+        {
+            ui.warn(&format!("the pin {place} was lowered from {} to {}: a version that failed is answered by a higher one", last.value, known.pin.value));
+        }
+    }
+}
+
+/// A version that has a place in the order of versions.
+fn ordered(text: &str) -> Option<Version> {
+    Version::parse(text.trim_start_matches('v'))
+        .ok()
+        .filter(|version| !is_snapshot(version))
+}
+
+/// What is asked for, and whom to ask for `latest`.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// `--chart-version`.
+    pub flag: Option<&'a str>,
+    /// Where versions are looked up.
+    pub registry: &'a dyn Registry,
 }
 
 /// Chooses the versions. `standing` are the pins of this layout and of the one that the repository had before, of the same chart:
@@ -77,10 +159,11 @@ pub fn standing(
 pub fn choose(
     answers: &Answers,
     standing: &[Standing],
-    flag: Option<&str>,
-    registry: &dyn Registry,
+    has_pins: bool,
+    wanted: Wanted<'_>,
     ui: &mut Ui,
 ) -> Result<Chosen> {
+    let Wanted { flag, registry } = wanted;
     for known in standing {
         if let Some(flag) = flag {
             compare(flag, known, ui)?;
@@ -99,9 +182,26 @@ pub fn choose(
             versions.insert(cluster.name.clone(), version);
         }
     }
+    if !has_pins {
+        return Ok(Chosen {
+            versions: answers
+                .clusters
+                .iter()
+                .map(|cluster| (cluster.name.clone(), String::new()))
+                .collect(),
+            why,
+        });
+    }
     if versions.len() < answers.clusters.len() {
         // A new cluster starts with what the last one in the order of promotion runs: the version that has proved itself most.
-        let first = match (flag.filter(|flag| *flag != "latest"), standing.last()) {
+        let is_here = |known: &&Standing| {
+            answers
+                .clusters
+                .iter()
+                .any(|cluster| cluster.name == known.cluster)
+        };
+        let last = standing.iter().rfind(is_here).or(standing.last());
+        let first = match (flag.filter(|flag| *flag != "latest"), last) {
             (None, Some(last)) => last.pin.value.clone(),
             _ => {
                 let (version, reason) = first(answers, flag, registry)?;
@@ -128,12 +228,7 @@ fn compare(flag: &str, known: &Standing, ui: &mut Ui) -> Result<()> {
     if flag == value {
         return Ok(());
     }
-    let parse = |text: &str| {
-        Version::parse(text.trim_start_matches('v'))
-            .ok()
-            .filter(|version| !is_snapshot(version))
-    };
-    if let (Some(wanted), Some(stands)) = (parse(flag), parse(value))
+    if let (Some(wanted), Some(stands)) = (ordered(flag), ordered(value))
         && wanted < stands
     {
         return Err(Problem::invalid(format!(

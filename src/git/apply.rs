@@ -11,7 +11,7 @@ use super::commit::{self, Commit, Made};
 use super::journal::{Disk, Entry, Guard, Journal, blob_id, draft_of};
 use super::said;
 use super::target::{Head, Target, check_committable, head};
-use crate::error::Problem;
+use crate::error::{ExitStatus, Problem};
 use crate::model::repo_path::RepoPath;
 use crate::plan::change::{Change, Verdict};
 
@@ -181,6 +181,9 @@ fn into_repository(
         check_committable(repository, &head)?;
     }
     check_unchanged(repository, change)?;
+    if commit.is_some() {
+        check_staged(repository, change, &head)?;
+    }
     let made = commit
         .map(|commit| commit::make(repository, change, &head, commit))
         .transpose()?
@@ -234,6 +237,50 @@ fn check_unchanged(repository: &Repository, change: &Change) -> Result<()> {
                 file.path
             ))
             .hint("run the command again")
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// Somebody may have staged a text that stands nowhere else: writing the index would lose it.
+fn check_staged(repository: &Repository, change: &Change, head: &Head) -> Result<()> {
+    if repository.is_bare() {
+        return Ok(());
+    }
+    let git = |why: git2::Error| said("read the index", &why);
+    let index = repository.index().map_err(git)?;
+    let tree = head
+        .commit
+        .map(|id| repository.find_commit(id).and_then(|commit| commit.tree()))
+        .transpose()
+        .map_err(git)?;
+    for file in change.writes() {
+        let path = Path::new(file.path.as_str());
+        let Some(staged) = index.get_path(path, 0).map(|entry| entry.id.to_string()) else {
+            continue;
+        };
+        let committed = tree
+            .as_ref()
+            .and_then(|tree| tree.get_path(path).ok())
+            .map(|entry| entry.id().to_string());
+        let known = [file.old.as_deref(), file.new.as_deref()]
+            .into_iter()
+            .flatten()
+            .map(blob_id)
+            .collect::<Result<Vec<_>>>()?;
+        if Some(&staged) != committed.as_ref() && !known.contains(&staged) {
+            return Err(Problem::new(
+                ExitStatus::Conflicts,
+                format!(
+                    "`{}` has a staged text that stands nowhere else, so nothing was written",
+                    file.path
+                ),
+            )
+            .hint(format!(
+                "commit it, or take it back: git restore --staged {}",
+                file.path
+            ))
             .into());
         }
     }

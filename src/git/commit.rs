@@ -14,7 +14,7 @@ use crate::error::Problem;
 use crate::model::env::Env;
 use crate::model::repo_path::RepoPath;
 use crate::model::text::unix_lines;
-use crate::plan::change::{Change, FileChange, Verdict};
+use crate::plan::change::{Change, Commit as Commitment, FileChange, Verdict};
 
 /// How a change is committed.
 pub struct Commit<'a> {
@@ -105,7 +105,8 @@ fn updated(
         let committed = entry
             .as_ref()
             .and_then(|entry| repository.find_blob(entry.id()).ok());
-        if file.verdict == Verdict::Skip && committed.is_some() {
+        let may_change = file.verdict.writes() || file.commit == Commitment::Yes;
+        if committed.is_some() && !may_change {
             // Left alone: what the last commit has stays, whatever the work tree has.
             continue;
         }

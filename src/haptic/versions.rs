@@ -54,7 +54,8 @@ pub fn default_version() -> Choice {
         })
         .expect("the table has a stable version without a trap at the default address");
     let address = CHART_REPO.trim_start_matches("oci://");
-    let mut why = format!("the newest version published at {address} that has no known trap");
+    let mut why =
+        format!("the newest of {address} that is known without a fault; it was not looked up");
     if let Some(moved) = known()[at..].iter().find(|known| !known.at_default_address) {
         why += &format!(
             "; {} and later moved to an address that isn't documented",
@@ -208,8 +209,8 @@ mod tests {
         assert_eq!(choice.version, "0.5.0");
         assert_eq!(
             choice.why,
-            "the newest version published at registry.gitlab.com/haproxy-haptic/haptic/charts that \
-             has no known trap; 0.6.0 and later moved to an address that isn't documented"
+            "the newest of registry.gitlab.com/haproxy-haptic/haptic/charts that is known without a fault; it \
+             was not looked up; 0.6.0 and later moved to an address that isn't documented"
         );
         assert_eq!(severities(choice.version, true), [Severity::Note]);
     }

@@ -50,6 +50,9 @@ pub struct Question {
     /// An expression: asked only where it is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
+    /// Whether no answer is an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
     /// Whether its default is taken without asking a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub silent: bool,
@@ -127,6 +130,7 @@ impl Question {
     fn fill(&mut self, known: &Self) {
         self.standard = true;
         self.silent |= known.silent;
+        self.optional |= known.optional;
         self.kind = known.kind;
         if self.default.is_none() && self.default_from.is_none() {
             self.default.clone_from(&known.default);

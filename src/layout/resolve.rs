@@ -109,7 +109,7 @@ fn answer(
             .map_err(|why| wrong(question, &given.origin, &why));
     }
     let default = default_of(question, found, context)?;
-    let optional = is_optional(question);
+    let optional = question.optional;
     let checked = |value: &Value| {
         if optional && value.as_str() == Some("") {
             Ok(())
@@ -137,11 +137,6 @@ fn answer(
         None if optional => Ok(None),
         None => Err(missing(question)),
     }
-}
-
-/// An address that nothing can be guessed for may be left out: who needs it says so itself.
-fn is_optional(question: &Question) -> bool {
-    question.standard && matches!(question.name.as_str(), "repo_url" | "branch")
 }
 
 /// A default follows from other answers, so another answer may be what is wrong.
@@ -191,7 +186,7 @@ fn wrong(question: &Question, origin: &Origin, why: &str) -> anyhow::Error {
 fn refuse_strangers(layout: &Layout, given: &GivenAnswers) -> Result<()> {
     for (name, answer) in &given.0 {
         if layout.questions.iter().any(|q| &q.name == name)
-            || matches!(name.as_str(), "layout" | "values")
+            || matches!(name.as_str(), "layout" | "values" | "provider")
         {
             continue;
         }

@@ -1,5 +1,7 @@
 //! The text of `.haptic-scaffold.yaml`: written once, and edited from then on without losing a comment.
 
+use std::ops::Range;
+
 use anyhow::Result;
 use serde_json::{Map, Value};
 
@@ -84,7 +86,7 @@ fn edit(old: &str, known: &Map<String, Value>, wanted: &Map<String, Value>) -> R
         .entries()
         .next()
         .map_or(2, |(first, _)| first.position.column - 1);
-    let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     let mut end = lines::end_of(old, answers_key.span.end);
     for (key, value) in answers.entries() {
         let name = key.as_str().unwrap_or_default();
@@ -105,23 +107,26 @@ fn edit(old: &str, known: &Map<String, Value>, wanted: &Map<String, Value>) -> R
     Ok(lines::apply(old, edits))
 }
 
-/// A scalar is replaced where it stands, so that a comment behind it stays; anything else with its lines.
+/// A value of one line is replaced where it stands, so that a comment behind it stays; anything else with its lines.
 fn replacement(
     old: &str,
     value: &Node,
-    range: std::ops::Range<usize>,
+    range: Range<usize>,
     name: &str,
     new: &Value,
     indent: usize,
-) -> (std::ops::Range<usize>, String) {
-    let old_text = &old[value.span.clone()];
-    match (value.as_str(), new.as_str()) {
-        (Some(_), Some(text))
-            if !text.contains('\n') && !old_text.contains('\n') && !old_text.is_empty() =>
-        {
-            (value.span.clone(), scalar::quote(text))
-        }
-        _ => (range, entry(name, new, indent)),
+) -> (Range<usize>, String) {
+    let text = entry(name, new, 0);
+    let written = text
+        .trim_end()
+        .strip_prefix(&format!("{name}: "))
+        .unwrap_or_default();
+    let before = &old[value.span.clone()];
+    let is_one_line = |text: &str| !text.is_empty() && !text.contains('\n');
+    if is_one_line(before) && is_one_line(written) && (value.flow || value.as_str().is_some()) {
+        (value.span.clone(), written.to_owned())
+    } else {
+        (range, entry(name, new, indent))
     }
 }
 

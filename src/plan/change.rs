@@ -46,6 +46,17 @@ impl Verdict {
     }
 }
 
+/// Whether a commit holds a file that the change doesn't write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commit {
+    /// It is somebody else's.
+    Never,
+    /// It is ours, and the last commit lacks it.
+    IfMissing,
+    /// It is ours, and an earlier run left it uncommitted.
+    Yes,
+}
+
 /// One file of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileChange {
@@ -55,9 +66,9 @@ pub struct FileChange {
     pub verdict: Verdict,
     /// Why, for people.
     pub why: String,
-    /// Whether an earlier change wrote it. A commit then holds it also where it is left alone but was never committed.
+    /// Whether a commit holds it although it isn't written.
     #[serde(skip)]
-    pub ours: bool,
+    pub commit: Commit,
     /// What has to be there for the change to fit; nothing means no file.
     #[serde(skip)]
     pub old: Option<Vec<u8>>,
@@ -93,15 +104,13 @@ impl Change {
         self.files.iter().filter(|file| file.verdict.writes())
     }
 
-    /// The files that a commit of this change may hold: those that it writes, those that have the wanted text already, and those of ours
-    /// that are left alone. The last two may not be committed yet.
+    /// The files that a commit of this change may hold: those that it writes, and those of ours that may not be committed yet.
     pub fn committed(&self) -> impl Iterator<Item = &FileChange> {
-        let may_lack = |file: &&FileChange| {
-            file.verdict == Verdict::Same || (file.verdict == Verdict::Skip && file.ours)
-        };
+        let is_ours =
+            |file: &FileChange| file.verdict != Verdict::Conflict && file.commit != Commit::Never;
         self.files
             .iter()
-            .filter(move |file| file.verdict.writes() || may_lack(file))
+            .filter(move |file| file.verdict.writes() || is_ours(file))
     }
 
     /// The files that a person has to decide about.

@@ -9,6 +9,7 @@ use anyhow::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::error::Problem;
 use crate::layout::definition::Owner;
@@ -30,8 +31,8 @@ pub struct LockedFile {
     pub owner: Owner,
     /// The text as it was rendered.
     pub text: String,
-    /// Whether the file is somebody else's and was kept: it never had this text.
-    pub kept: bool,
+    /// The digest of a text that a person refused for it: the file was kept as it is.
+    pub kept: Option<String>,
     packed: String,
 }
 
@@ -41,7 +42,7 @@ impl LockedFile {
         Self {
             owner,
             text: text.to_owned(),
-            kept: false,
+            kept: None,
             packed: pack(text),
         }
     }
@@ -56,6 +57,8 @@ pub struct Lock {
     pub digest: String,
     /// Whether layouts or templates of a team's own were at hand.
     pub own_layouts: bool,
+    /// The answers that the files were rendered from: people may have edited those in `.haptic-scaffold.yaml` since.
+    pub answers: Map<String, Value>,
     /// By path.
     pub files: BTreeMap<RepoPath, LockedFile>,
 }
@@ -65,6 +68,8 @@ pub struct Lock {
 struct Stored {
     version: u32,
     layout: StoredLayout,
+    #[serde(default)]
+    answers: String,
     files: BTreeMap<String, StoredFile>,
 }
 
@@ -82,22 +87,22 @@ struct StoredLayout {
 struct StoredFile {
     owner: Owner,
     text: String,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    kept: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept: Option<String>,
 }
 
 impl Lock {
-    /// Reads the file's text.
+    /// Reads the file's text. `place` names it in errors.
     ///
     /// # Errors
     /// When it isn't a lock, or one of a later version of the format.
-    pub fn parse(text: &str) -> Result<Self> {
+    pub fn parse(text: &str, place: &str) -> Result<Self> {
         let broken = |why: String| {
-            Problem::invalid(format!("cannot read `{FILE_NAME}`: {why}"))
+            Problem::invalid(format!("cannot read `{place}`: {why}"))
                 .hint(format!(
-                    "take the version of the last good commit: git checkout HEAD -- {FILE_NAME}"
+                    "take the version of the last good commit: git checkout HEAD -- {place}"
                 ))
-                .hint("after a merge conflict in it, take one side whole and run the command again")
+                .hint("after a merge conflict in it, take one side whole, finish the merge, then run the command again")
         };
         let stored: Stored = serde_json::from_str(text).map_err(|why| broken(why.to_string()))?;
         if stored.version != VERSION {
@@ -107,6 +112,13 @@ impl Lock {
             ))
             .into());
         }
+        let answers =
+            unpack(&stored.answers).map_err(|why| broken(format!("the answers: {why}")))?;
+        let answers = if answers.is_empty() {
+            Map::new()
+        } else {
+            serde_json::from_str(&answers).map_err(|why| broken(why.to_string()))?
+        };
         let mut files = BTreeMap::new();
         for (path, file) in stored.files {
             let path = RepoPath::parse(&path).map_err(|why| broken(why.to_string()))?;
@@ -126,6 +138,7 @@ impl Lock {
             layout: stored.layout.name,
             digest: stored.layout.digest,
             own_layouts: stored.layout.own,
+            answers,
             files,
         })
     }
@@ -138,15 +151,20 @@ impl Lock {
             digest: self.digest.clone(),
             own: self.own_layouts,
         };
+        let answers = if self.answers.is_empty() {
+            String::new()
+        } else {
+            pack(&line(serde_json::to_string(&self.answers)))
+        };
         let mut text = format!(
-            "{{\n  \"version\": {VERSION},\n  \"layout\": {},\n  \"files\": {{",
+            "{{\n  \"version\": {VERSION},\n  \"layout\": {},\n  \"answers\": \"{answers}\",\n  \"files\": {{",
             line(serde_json::to_string(&layout))
         );
         for (index, (path, file)) in self.files.iter().enumerate() {
             let stored = StoredFile {
                 owner: file.owner,
                 text: file.packed.clone(),
-                kept: file.kept,
+                kept: file.kept.clone(),
             };
             let comma = if index == 0 { "" } else { "," };
             text.push_str(&format!(
@@ -183,6 +201,9 @@ fn pack(text: &str) -> String {
 }
 
 fn unpack(packed: &str) -> Result<String, String> {
+    if packed.is_empty() {
+        return Ok(String::new());
+    }
     let bytes = STANDARD.decode(packed).map_err(|why| why.to_string())?;
     let mut text = String::new();
     let read = flate2::read::ZlibDecoder::new(bytes.as_slice())
@@ -206,6 +227,7 @@ mod tests {
             layout: "a".into(),
             digest: "sha256:1".into(),
             own_layouts: true,
+            answers: Map::from_iter([("release".to_owned(), Value::from("edge"))]),
             files: BTreeMap::new(),
         };
         for (path, text) in [("b/x.yaml", "a: 1\n"), ("README.md", "# ü\n")] {
@@ -214,9 +236,9 @@ mod tests {
                 LockedFile::new(Owner::Scaffold, text),
             );
         }
-        assert_eq!(Lock::parse(&lock.to_text()).expect("reads"), lock);
+        assert_eq!(Lock::parse(&lock.to_text(), "lock").expect("reads"), lock);
         assert_eq!(
-            Lock::parse(&Lock::default().to_text()).expect("reads"),
+            Lock::parse(&Lock::default().to_text(), "lock").expect("reads"),
             Lock::default()
         );
     }
@@ -228,7 +250,7 @@ mod tests {
             "<<<<<<< HEAD\n",
             "{\"version\": 2, \"layout\": {\"name\": \"\", \"digest\": \"\"}, \"files\": {}}",
         ] {
-            let error = Lock::parse(bad).expect_err("broken");
+            let error = Lock::parse(bad, "lock").expect_err("broken");
             assert!(!crate::error::Report::of(&error).hints.is_empty());
         }
     }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 
-use super::change::{Change, FileChange, Verdict};
+use super::change::{Change, Commit, FileChange, Verdict};
 use super::lock::{Lock, LockedFile};
 use super::message::{DIGEST_TRAILER, KEY_TRAILER, Message, VERSION_TRAILER, digest};
 use super::{answers_file, lock, pin};
@@ -43,7 +44,7 @@ pub struct Before {
 pub struct Facts<'a> {
     /// What was rendered.
     pub files: &'a [Rendered],
-    /// The lock to be written: the layout's name and digest, no files.
+    /// The lock to be written: the layout's name and digest and the answers, no files.
     pub layout: &'a Lock,
     /// The release's name.
     pub release: &'a str,
@@ -57,6 +58,8 @@ pub struct Facts<'a> {
     pub branch: &'a str,
     /// Whether the last commit has nothing of this yet.
     pub is_first: bool,
+    /// Whether what an earlier run wrote isn't committed.
+    pub is_pending: bool,
     /// The answers to record.
     pub answers: &'a Map<String, Value>,
     /// What was rendered last.
@@ -91,14 +94,22 @@ pub fn plan(tree: &dyn Tree, facts: &Facts<'_>) -> Result<Change> {
             continue;
         };
         if file.verdict == Verdict::Skip {
-            next.files.insert(path.clone(), locked.clone());
+            let mut kept = locked.clone();
+            kept.kept = Some(LEFT.to_owned());
+            next.files.insert(path.clone(), kept);
         }
         files.push(file);
     }
     let answers_path = RepoPath::parse(&format!("{}{ANSWERS_FILE}", facts.prefix))?;
     let old = tree::read_text(tree, &answers_path)?.map(|text| text.replace("\r\n", "\n"));
     let text = answers_file::write(old.as_deref(), facts.answers)?;
-    files.push(own_file(tree, &answers_path, text, "the answers")?);
+    files.push(own_file(
+        tree,
+        &answers_path,
+        text,
+        "the answers",
+        facts.is_pending,
+    )?);
     files.push(plan_lock(tree, facts, next, &files)?);
     files.sort_by(|a, b| a.path.cmp(&b.path));
     let message = message(facts, &files);
@@ -154,7 +165,13 @@ fn message(facts: &Facts<'_>, files: &[FileChange]) -> Message {
 }
 
 /// A file of the tool's own, which is written as it has to be.
-fn own_file(tree: &dyn Tree, path: &RepoPath, text: String, what: &str) -> Result<FileChange> {
+fn own_file(
+    tree: &dyn Tree,
+    path: &RepoPath,
+    text: String,
+    what: &str,
+    is_pending: bool,
+) -> Result<FileChange> {
     let path = tree::resolve(tree, path)?;
     let old = match tree.entry(&path)? {
         Some(Entry::File(old)) => Some(old),
@@ -169,7 +186,11 @@ fn own_file(tree: &dyn Tree, path: &RepoPath, text: String, what: &str) -> Resul
         path,
         verdict,
         why: what.to_owned(),
-        ours: true,
+        commit: if is_pending {
+            Commit::Yes
+        } else {
+            Commit::Never
+        },
         old,
         new: Some(text.into_bytes()),
     })
@@ -192,23 +213,31 @@ fn plan_lock(
     } else {
         next.to_text()
     };
-    own_file(tree, &path, text, "what was rendered, for later merges")
+    own_file(
+        tree,
+        &path,
+        text,
+        "what was rendered, for later merges",
+        facts.is_pending,
+    )
 }
 
-/// What a file was rendered to becomes its base, also where a person chose to keep another text. Three kinds keep the base that they had:
-/// files of the team, files that were taken away, and those where only a pin moved, which is no new rendering.
+/// What a file was rendered to becomes its base. Four kinds keep the base that they had: files of the team, files that were taken away,
+/// those where only a pin moved, which is no new rendering, and those that a person kept as they are, with what was refused.
 fn keep_bases(next: &mut Lock, facts: &Facts<'_>, files: &[FileChange]) {
     for (rendered, file) in facts.files.iter().zip(files) {
-        let Some(known) = facts.lock.files.get(&rendered.path) else {
-            // Somebody else's, and kept: from now on it is known, and never taken for ours.
-            if let (Verdict::Skip, Some(new)) = (file.verdict, next.files.get_mut(&rendered.path)) {
-                new.kept = true;
-            }
+        let known = facts.lock.files.get(&rendered.path);
+        if file.verdict == Verdict::Skip && file.is_kept() {
+            let mut kept = known
+                .cloned()
+                .unwrap_or_else(|| LockedFile::new(rendered.owner, ""));
+            kept.kept = Some(refusal(&rendered.text));
+            next.files.insert(rendered.path.clone(), kept);
+            continue;
+        }
+        let Some(known) = known.filter(|known| known.kept.is_none()) else {
             continue;
         };
-        if let (Verdict::Skip, Some(new)) = (file.verdict, next.files.get_mut(&rendered.path)) {
-            new.kept = known.kept;
-        }
         let is_left_alone =
             file.verdict == Verdict::Skip && (rendered.owner == Owner::User || file.old.is_none());
         let is_same_but_for_pins =
@@ -219,13 +248,14 @@ fn keep_bases(next: &mut Lock, facts: &Facts<'_>, files: &[FileChange]) {
     }
 }
 
+/// What stands for a text that was refused.
+fn refusal(text: &str) -> String {
+    format!("sha256:{:x}", Sha256::digest(text))
+}
+
 fn plan_file(tree: &dyn Tree, facts: &Facts<'_>, rendered: &Rendered) -> Result<FileChange> {
     let path = tree::resolve(tree, &rendered.path)?;
-    let ours = facts
-        .lock
-        .files
-        .get(&rendered.path)
-        .is_some_and(|known| !known.kept);
+    let known = facts.lock.files.get(&rendered.path);
     let mut new = rendered.text.clone();
     let (old, verdict, why) = match tree.entry(&path)? {
         Some(Entry::File(old)) => {
@@ -236,20 +266,25 @@ fn plan_file(tree: &dyn Tree, facts: &Facts<'_>, rendered: &Rendered) -> Result<
             (Some(old), verdict, why)
         }
         Some(_) => (None, Verdict::Conflict, "a folder has this name".to_owned()),
-        None if facts.lock.files.contains_key(&rendered.path)
-            && facts.on_conflict != OnConflict::Replace =>
-        {
+        None if known.is_some() && facts.on_conflict != OnConflict::Replace => {
             let why =
                 "taken away here since it was written; `--on-conflict replace` brings it back";
             (None, Verdict::Skip, why.to_owned())
         }
         None => (None, Verdict::Create, rendered.what.clone()),
     };
+    let is_foreign = verdict == Verdict::Skip && known.is_none_or(|known| known.text.is_empty());
+    // Where the lock is committed, everything beside it was, and what the last commit lacks was taken out on purpose.
+    let commit = match verdict {
+        _ if is_foreign || !facts.is_pending => Commit::Never,
+        Verdict::Same => Commit::Yes,
+        _ => Commit::IfMissing,
+    };
     Ok(FileChange {
         path,
         verdict,
         why,
-        ours,
+        commit,
         old,
         new: Some(new.into_bytes()),
     })
@@ -266,19 +301,39 @@ fn judge(facts: &Facts<'_>, rendered: &Rendered, here: &str, new: &str) -> (Verd
             "there is such a file already, and haptic-scaffold has not written it",
         );
     };
+    if locked.kept.as_ref() == Some(&refusal(&rendered.text)) {
+        let kept = (
+            Verdict::Skip,
+            format!("{KEPT}: it differs from what the answers give"),
+        );
+        return if facts.on_conflict == OnConflict::Replace {
+            settle(facts, "kept before")
+        } else {
+            kept
+        };
+    }
+    if locked.text.is_empty() {
+        return settle(
+            facts,
+            "there is such a file already, and haptic-scaffold has not written it",
+        );
+    }
     if rendered.owner == Owner::User {
         return judge_own(facts, rendered, locked, here);
     }
     let base = pin::with_pin_of(&locked.text, here, &rendered.pins);
     if here == base {
         (Verdict::Update, rendered.what.clone())
+    } else if pin::find(new, &rendered.pins).is_some() && pin::find(here, &rendered.pins).is_none()
+    {
+        settle(facts, "its version pin is gone")
     } else if base == new {
         (
             Verdict::Skip,
             "edited here, and nothing new for it".to_owned(),
         )
     } else {
-        settle(facts, "edited here, and the layout has another text for it")
+        settle(facts, "edited here, and the answers give another text")
     }
 }
 
@@ -300,15 +355,25 @@ fn judge_own(
     }
 }
 
+/// How the reason of a file starts that a person kept as it is.
+const KEPT: &str = "kept";
+
+impl FileChange {
+    /// Whether a person kept it, although the answers give another text.
+    pub fn is_kept(&self) -> bool {
+        self.verdict == Verdict::Skip && self.why.starts_with(KEPT)
+    }
+}
+
 fn settle(facts: &Facts<'_>, why: &str) -> (Verdict, String) {
     match facts.on_conflict {
         OnConflict::Stop => (Verdict::Conflict, why.to_owned()),
-        OnConflict::Keep => (Verdict::Skip, format!("{why}; kept")),
+        OnConflict::Keep => (Verdict::Skip, format!("{KEPT}: {why}")),
         OnConflict::Replace => (Verdict::Update, format!("{why}; replaced")),
     }
 }
 
-/// A file of an earlier run that the layout no longer writes.
+/// A file of an earlier run that the answers no longer ask for.
 fn plan_leftover(
     tree: &dyn Tree,
     facts: &Facts<'_>,
@@ -328,10 +393,25 @@ fn plan_leftover(
         .unwrap_or_default();
     let is_untouched = here == pin::with_pin_of(&locked.text, &here, pins);
     let is_carried = facts.before.carried.as_ref() == Some(path);
-    let (verdict, why) = if is_untouched || is_carried {
-        (Verdict::Delete, "the layout no longer has it".to_owned())
+    let (verdict, why) = if at != *path {
+        (
+            Verdict::Skip,
+            format!(
+                "{KEPT}: a link leads to it from `{path}`, and the answers no longer ask for that"
+            ),
+        )
+    } else if locked.kept.as_deref() == Some(LEFT) {
+        (
+            Verdict::Skip,
+            format!("{KEPT}: the answers no longer ask for it"),
+        )
+    } else if is_untouched || is_carried {
+        (
+            Verdict::Delete,
+            "the answers no longer ask for it".to_owned(),
+        )
     } else {
-        match settle(facts, "edited here, and the layout no longer has it") {
+        match settle(facts, "edited here, and the answers no longer ask for it") {
             (Verdict::Update, why) => (Verdict::Delete, why),
             settled => settled,
         }
@@ -340,8 +420,11 @@ fn plan_leftover(
         path: at,
         verdict,
         why,
-        ours: true,
+        commit: Commit::Never,
         old: Some(old),
         new: None,
     }))
 }
+
+/// Stands in the lock for a file that no answer asks for and that a person kept.
+const LEFT: &str = "left";

@@ -29,6 +29,9 @@ pub fn diffs(change: &Change) -> String {
 }
 
 fn diff(file: &FileChange) -> String {
+    if file.path.name() == crate::plan::lock::FILE_NAME {
+        return format!("{}: packed texts, not shown\n", file.path);
+    }
     let text = |bytes: &Option<Vec<u8>>| {
         bytes
             .as_ref()

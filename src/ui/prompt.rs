@@ -93,16 +93,20 @@ impl Terminal<'_> {
 ///
 /// # Errors
 /// When the person ends the dialogue.
-pub fn choose_layout(names: &[&str]) -> Result<String> {
+pub fn choose_layout(layouts: &[(String, String)]) -> Result<String> {
+    let items: Vec<String> = layouts
+        .iter()
+        .map(|(name, title)| format!("{name}: {title}"))
+        .collect();
     let chosen = Select::with_theme(&theme())
         .with_prompt("Layout")
-        .items(names)
+        .items(&items)
         .default(0)
         .interact();
-    let chosen = chosen.map_err(|why| {
+    let ended = |why| {
         Problem::failed(format!("the dialogue was ended: {why}")).hint("`--layout NAME` answers it")
-    })?;
-    Ok(names[chosen].to_owned())
+    };
+    Ok(layouts[chosen.map_err(ended)?].0.clone())
 }
 
 fn choose(

@@ -66,7 +66,7 @@ fn prepare(env: &TestEnv) {
         "my-layouts/templates/team/release.yaml",
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [= name | yaml =]\n",
     );
-    env.write("webhook-ca.pem", crate::golden::CA);
+    env.write("webhook-ca.crt", crate::golden::CA);
     env.write("values.yaml", "replicaCount: 2\n");
     std::fs::create_dir(env.path("monorepo")).expect("a folder");
     env.git("monorepo", &["init", "-q", "-b", "main"]);

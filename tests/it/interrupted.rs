@@ -43,7 +43,7 @@ fn file(path: &str, verdict: Verdict, old: Option<&str>, new: Option<&str>) -> F
         path,
         verdict,
         why: String::new(),
-        ours: true,
+        commit: haptic_scaffold::plan::change::Commit::Yes,
         old: bytes(old),
         new: bytes(new),
     }

@@ -587,3 +587,352 @@ fn odd_targets_are_refused_with_a_reason() {
         run.stderr
     );
 }
+
+/// Changes the recorded answers by hand, as the file invites people to.
+fn edit_answers(env: &TestEnv, old: &str, new: &str) {
+    let text = env.read("out/.haptic-scaffold.yaml");
+    assert!(text.contains(old), "{text}");
+    env.write("out/.haptic-scaffold.yaml", &text.replace(old, new));
+}
+
+#[test]
+fn answers_edited_by_hand_lose_no_more_than_those_of_flags() {
+    let table = [
+        ("layout: flux-cluster", "layout: flux-fleet", "layout"),
+        ("release: haptic", "release: edge", "uninstalls the release"),
+        (
+            "namespace: haptic",
+            "namespace: edge",
+            "uninstalls the release",
+        ),
+    ];
+    for (old, new, words) in table {
+        let env = TestEnv::new();
+        init(&env, 0, &["--provider", "flux", "--chart-version", "0.2.2"]);
+        edit_answers(&env, old, new);
+        let run = init(&env, 0, &[]);
+        assert!(run.stderr.contains(words), "{new}: {}", run.stderr);
+        assert!(
+            all_text(&env).contains("0.2.2") && !all_text(&env).contains("0.5.0"),
+            "{new}"
+        );
+    }
+}
+
+#[test]
+fn an_edit_that_is_not_committed_stays_so() {
+    for stage in [false, true] {
+        let env = TestEnv::new();
+        init(&env, 0, &["--provider", "flux", "--chart-version", "0.2.1"]);
+        let release = "out/apps/haptic/release/release.yaml";
+        env.write(
+            release,
+            &env.read(release).replace("\"0.2.1\"", "\"0.2.2\""),
+        );
+        if stage {
+            env.git("out", &["add", "."]);
+        }
+        let before = env.git("out", &["status", "--porcelain"]);
+        assert!(
+            init(&env, 0, &["--dry-run"])
+                .stdout
+                .contains("nothing to do")
+        );
+        assert!(init(&env, 0, &[]).stdout.contains("nothing to do"));
+        assert_eq!(env.git("out", &["status", "--porcelain"]), before);
+    }
+}
+
+#[test]
+fn a_file_taken_out_of_git_on_purpose_stays_out() {
+    let env = TestEnv::new();
+    init(&env, 0, &["--provider", "flux"]);
+    env.git("out", &["rm", "-q", "--cached", "README.md"]);
+    env.git("out", &["commit", "-qm", "without a page"]);
+    assert!(init(&env, 0, &[]).stdout.contains("nothing to do"));
+    assert_eq!(env.git("out", &["status", "--porcelain"]), "?? README.md\n");
+}
+
+#[test]
+fn what_was_kept_is_told_and_can_be_replaced() {
+    let env = TestEnv::new();
+    init(&env, 0, &["--provider", "flux"]);
+    let release = "out/apps/haptic/release/release.yaml";
+    env.write(
+        release,
+        &env.read(release).replace("timeout: 15m", "timeout: 30m"),
+    );
+    env.git("out", &["commit", "-qam", "by hand"]);
+    init(&env, 11, &["--namespace", "edge"]);
+    init(&env, 0, &["--namespace", "edge", "--on-conflict", "keep"]);
+    let run = init(&env, 0, &[]);
+    assert!(
+        run.stdout
+            .contains("1 file was kept and differs from the answers"),
+        "{}",
+        run.stdout
+    );
+    init(&env, 0, &["--on-conflict", "replace"]);
+    assert!(env.read(release).contains("targetNamespace: edge"));
+    assert!(init(&env, 0, &[]).stdout.contains("as the answers say"));
+
+    let env = TestEnv::new();
+    env.write("out/clusters/production/haptic.yaml", "# somebody else's\n");
+    init(&env, 0, &["--provider", "flux", "--on-conflict", "keep"]);
+    init(&env, 0, &["--on-conflict", "replace"]);
+    assert!(
+        env.read("out/clusters/production/haptic.yaml")
+            .contains("dependsOn")
+    );
+}
+
+#[test]
+fn a_leftover_that_was_kept_is_no_conflict_again() {
+    let env = TestEnv::new();
+    init(&env, 0, &["--layout", "flux-fleet", "--clusters", "a,b"]);
+    let values = "out/apps/haptic/b/release/values.yaml";
+    env.write(values, "vector: {enabled: false}\n");
+    env.git("out", &["commit", "-qam", "by hand"]);
+    init(&env, 0, &["--clusters", "a", "--on-conflict", "keep"]);
+    assert!(init(&env, 0, &[]).stdout.contains("nothing to do"));
+    assert!(env.path(values).exists());
+}
+
+#[test]
+fn a_leftover_behind_a_link_is_left() {
+    let env = TestEnv::new();
+    init(&env, 0, &["--provider", "flux"]);
+    std::fs::create_dir(env.path("out/shared")).expect("a folder");
+    env.git(
+        "out",
+        &["mv", "apps/haptic/release/values.yaml", "shared/v.yaml"],
+    );
+    std::os::unix::fs::symlink(
+        "../../../shared/v.yaml",
+        env.path("out/apps/haptic/release/values.yaml"),
+    )
+    .expect("links");
+    env.git("out", &["add", "."]);
+    env.git("out", &["commit", "-qm", "shared"]);
+    init(&env, 0, &["--inline-values"]);
+    assert!(env.path("out/shared/v.yaml").exists());
+}
+
+#[test]
+fn a_staged_text_that_stands_nowhere_else_stops_the_run() {
+    let env = TestEnv::new();
+    init(&env, 0, &["--provider", "flux"]);
+    let release = "out/apps/haptic/release/release.yaml";
+    let text = env.read(release);
+    env.write(release, &format!("{text}# staged\n"));
+    env.git("out", &["add", "."]);
+    env.write(release, &text);
+    let run = init(&env, 11, &["--namespace", "edge"]);
+    assert!(
+        run.stderr.contains("git restore --staged"),
+        "{}",
+        run.stderr
+    );
+    assert!(env.git("out", &["diff", "--cached"]).contains("+# staged"));
+    assert_eq!(env.read(release), text);
+}
+
+#[test]
+fn a_lost_pin_is_no_reason_to_guess_a_version() {
+    let env = TestEnv::new();
+    init(&env, 0, &["--provider", "flux", "--chart-version", "0.2.2"]);
+    bump(
+        &env,
+        "out/apps/haptic/release/release.yaml",
+        "      version: \"0.2.2\"\n",
+        "",
+    );
+    let run = init(&env, 3, &[]);
+    assert!(run.stderr.contains("it was 0.2.2"), "{}", run.stderr);
+    init(&env, 0, &["--on-conflict", "replace"]);
+    assert!(
+        env.read("out/apps/haptic/release/release.yaml")
+            .contains("version: \"0.2.2\"")
+    );
+}
+
+#[test]
+fn odd_pins_are_told() {
+    let env = TestEnv::new();
+    init(&env, 0, &["--provider", "flux", "--chart-version", "0.2.2"]);
+    bump(
+        &env,
+        "out/apps/haptic/release/release.yaml",
+        "\"0.2.2\"",
+        "\"0.2.1\"",
+    );
+    assert!(
+        init(&env, 0, &[])
+            .stderr
+            .contains("was lowered from 0.2.2 to 0.2.1")
+    );
+    bump(
+        &env,
+        "out/apps/haptic/release/release.yaml",
+        "\"0.2.1\"",
+        "\">=0.2\"",
+    );
+    assert!(init(&env, 0, &[]).stderr.contains("not one exact version"));
+}
+
+#[test]
+fn a_new_cluster_runs_what_the_last_one_that_stays_runs() {
+    let env = TestEnv::new();
+    init(
+        &env,
+        0,
+        &[
+            "--layout",
+            "flux-fleet",
+            "--clusters",
+            "staging,prod,dr",
+            "--chart-version",
+            "0.2.2",
+        ],
+    );
+    bump(
+        &env,
+        "out/apps/haptic/staging/release/pin.yaml",
+        "\"0.2.2\"",
+        "\"0.5.0\"",
+    );
+    let run = init(&env, 0, &["--clusters", "stage,prod,dr,dr2"]);
+    for cluster in ["dr2", "dr"] {
+        assert!(
+            env.read(&format!("out/apps/haptic/{cluster}/release/pin.yaml"))
+                .contains("0.2.2"),
+            "{cluster}"
+        );
+    }
+    assert!(
+        run.stdout.contains("in dr2: flux bootstrap") && !run.stdout.contains("in dr: "),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stdout.contains("in the clusters stage, dr2"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn another_chart_does_not_drop_values_in_silence() {
+    let env = TestEnv::new();
+    env.write("own.yaml", "vector: {enabled: false}\n");
+    init(
+        &env,
+        0,
+        &[
+            "--provider",
+            "flux",
+            "--inline-values",
+            "--values",
+            "own.yaml",
+        ],
+    );
+    let podinfo = [
+        "--chart",
+        "podinfo",
+        "--chart-repo",
+        "oci://h.example.org/x",
+        "--chart-version",
+        "1.0.0",
+    ];
+    init(&env, 11, &podinfo);
+    let run = init(
+        &env,
+        0,
+        &[&podinfo[..], &["--on-conflict", "replace"]].concat(),
+    );
+    assert!(run.stderr.contains("`chart` changes"), "{}", run.stderr);
+}
+
+#[test]
+fn a_layout_of_ones_own_gets_no_steps_of_another() {
+    let env = TestEnv::new();
+    let layout = "title: A\nabout: A\nprovider: flux\nclusters: one\nquestions: [{name: chart}, {name: chart_repo}, {name: release}, {name: namespace}, {name: clusters, default: [one]}]\n";
+    let files = "files: [{path: a.yaml, what: a, template: a.yaml, objects: [ConfigMap]}]\n";
+    env.write("own/a/layout.yaml", &format!("{layout}{files}"));
+    env.write(
+        "own/templates/a.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [= release | yaml =]\n",
+    );
+    let run = init(&env, 0, &["--layout", "a", "--layouts", "own"]);
+    assert!(
+        !run.stdout.contains("bootstrap") && !run.stdout.contains("Secrets"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        !run.stderr.contains("0.5.0") && !run.stdout.contains("0.5.0"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn hints_say_where_the_scaffold_is_and_what_was_misspelt() {
+    let env = TestEnv::new().var("HAPTIC_SCAFFOLD_NAMESPCE", "x");
+    env.git(".", &["init", "-q", "-b", "main", "out"]);
+    let run = env.expect(
+        0,
+        &[
+            "-C",
+            "out",
+            "init",
+            "--path",
+            "platform/haptic",
+            "--provider",
+            "flux",
+            "--yes",
+        ],
+    );
+    assert!(
+        run.stderr
+            .contains("did you mean HAPTIC_SCAFFOLD_NAMESPACE?"),
+        "{}",
+        run.stderr
+    );
+    let run = init(&env, 2, &[]);
+    assert!(
+        run.stderr.contains("--path platform/haptic"),
+        "{}",
+        run.stderr
+    );
+    env.write(
+        "out/platform/haptic/own/mine/layout.yaml",
+        "title: Ours\nabout: A\nprovider: flux\nclusters: one\nquestions: []\nfiles: []\n",
+    );
+    let recorded = env.read("out/platform/haptic/.haptic-scaffold.yaml");
+    env.write(
+        "out/platform/haptic/.haptic-scaffold.yaml",
+        &format!("layouts: own\n{recorded}"),
+    );
+    assert!(
+        env.expect(0, &["-C", "out/platform/haptic", "layouts"])
+            .stdout
+            .contains("Ours")
+    );
+}
+
+#[test]
+fn a_comment_behind_a_list_of_answers_stays() {
+    let env = TestEnv::new();
+    init(&env, 0, &["--layout", "flux-fleet", "--clusters", "a,b"]);
+    edit_answers(
+        &env,
+        "clusters: [a, b]",
+        "clusters: [a, b] # agreed with operations",
+    );
+    init(&env, 0, &["--clusters", "a,b,c"]);
+    assert!(
+        env.read("out/.haptic-scaffold.yaml")
+            .contains("clusters: [a, b, c] # agreed with operations")
+    );
+}

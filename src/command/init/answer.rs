@@ -6,16 +6,17 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::{Answered, Init, own_values};
+use crate::cli::init::OnConflict;
 use crate::command::files;
-use crate::command::versions::{self, Standing};
-use crate::error::Problem;
+use crate::command::versions::{self, Places, Standing, Wanted};
+use crate::error::{ExitStatus, Problem};
 use crate::layout::answers::Answers;
 use crate::layout::definition::Layout;
 use crate::layout::given::{GivenAnswers, Origin};
 use crate::layout::profile;
 use crate::layout::question::QuestionKind;
-use crate::layout::recorded;
-use crate::layout::render::outline;
+use crate::layout::recorded::{self, RecordedAnswers};
+use crate::layout::render::{Outline, outline};
 use crate::layout::resolve::{Ask, NobodyToAsk, resolve};
 use crate::model::cluster::Cluster;
 use crate::model::pem;
@@ -53,19 +54,19 @@ impl Init<'_> {
             ask,
         )?;
         let own_values = self.own_values(&given, &resolved)?;
-        own_values::keep(&mut resolved, own_values.as_ref(), &given);
+        own_values::keep(&layout, &mut resolved, own_values.as_ref(), &given);
         let answers = Answers::of(&layout, &resolved, self.gathered.path.clone())?;
         tidy(&mut resolved, &layout, &answers);
         self.check_answers(&layout, &answers)?;
-        let standing = self.standing(&layout, &answers)?;
-        let flag = self.arguments.questions.chart_version.as_deref();
-        let chosen = versions::choose(
-            &answers,
-            &standing,
-            flag,
-            self.world.registry.as_ref(),
-            self.ui,
-        )?;
+        let outlines = outline(self.catalog, &layout, &answers)?;
+        let standing = self.standing(&outlines, &answers)?;
+        versions::warn_of_odd(&standing, &self.gathered.lock, &outlines, self.ui);
+        let wanted = Wanted {
+            flag: self.arguments.questions.chart_version.as_deref(),
+            registry: self.world.registry.as_ref(),
+        };
+        let has_pins = outlines.iter().any(|outline| !outline.rule.pin.is_empty());
+        let chosen = versions::choose(&answers, &standing, has_pins, wanted, self.ui)?;
         self.check_values(&answers, own_values.as_ref(), &chosen.versions)?;
         let command = asks.then(|| {
             super::show::equivalent(self.arguments, self.common, &layout, &terminal.answered)
@@ -86,53 +87,63 @@ impl Init<'_> {
     }
 
     /// The pins of this layout and of the one before. Those of another chart say nothing about this one.
-    fn standing(&self, layout: &Layout, answers: &Answers) -> Result<Vec<Standing>> {
+    fn standing(&self, outlines: &[Outline<'_>], answers: &Answers) -> Result<Vec<Standing>> {
         let tree = self.gathered.target.tree()?;
-        let before = self.recorded();
-        if before
-            .as_ref()
-            .is_some_and(|(_, before)| before.chart.name != answers.chart.name)
-        {
-            return Ok(Vec::new());
-        }
-        let mut standing = versions::standing(
-            answers,
-            &outline(self.catalog, layout, answers)?,
-            tree.as_ref(),
-        )?;
-        if let Some((layout, before)) = before {
-            for pin in versions::standing(
-                &before,
-                &outline(self.catalog, &layout, &before)?,
-                tree.as_ref(),
-            )? {
-                if !standing.iter().any(|known| known.is_for(&pin)) {
-                    standing.push(pin);
+        let may_restore = self.arguments.on_conflict == OnConflict::Replace;
+        let places = Places {
+            tree: tree.as_ref(),
+            lock: &self.gathered.lock,
+            may_restore,
+        };
+        match &self.last {
+            Some(last) if last.answers.chart.name != answers.chart.name => Ok(Vec::new()),
+            Some(last) => {
+                let mut standing = versions::standing(answers, outlines, places)?;
+                for pin in versions::standing(
+                    &last.answers,
+                    &outline(self.catalog, &last.layout, &last.answers)?,
+                    places,
+                )? {
+                    if !standing.iter().any(|known| known.is_for(&pin)) {
+                        standing.push(pin);
+                    }
                 }
+                Ok(standing)
             }
+            None => versions::standing(answers, outlines, places),
         }
-        Ok(standing)
     }
 
     /// What was given, the strongest source first: flags and their variables, `--set`, the answers file, what was recorded.
     fn given(&self) -> Result<GivenAnswers> {
         let mut given = GivenAnswers::default();
+        for (name, text) in self.arguments.questions.texts() {
+            given.add(name, json!(text), Origin::Flag);
+        }
         for pair in &self.arguments.set {
             let (name, value) = pair.split_once('=').ok_or_else(|| {
                 Problem::usage(format!("cannot read `--set {pair}`"))
                     .hint("write it as `--set KEY=VALUE`")
             })?;
+            if given.text(name).is_some_and(|known| known != value) {
+                return Err(
+                    Problem::usage(format!("`{name}` is given twice, and not the same"))
+                        .hint("leave out one of them")
+                        .into(),
+                );
+            }
             given.add(name, json!(value), Origin::Flag);
         }
-        for (name, text) in self.arguments.questions.texts() {
-            given.add(name, json!(text), Origin::Flag);
-        }
         if let Some(file) = &self.arguments.questions.webhook_ca {
-            given.add(
-                "webhook_ca",
-                json!(self.world.folder.join(file).to_string_lossy()),
-                Origin::Flag,
-            );
+            // A variable may hold the certificate itself, as CI systems have it.
+            let text = file.to_string_lossy();
+            let is_pem = text.contains("-----BEGIN");
+            let answer = if is_pem {
+                text.into_owned()
+            } else {
+                self.world.folder.join(file).to_string_lossy().into_owned()
+            };
+            given.add("webhook_ca", json!(answer), Origin::Flag);
         }
         if let Some(file) = &self.arguments.answers {
             let (text, place) = if file.as_os_str() == "-" {
@@ -160,6 +171,7 @@ impl Init<'_> {
                 OF_THE_CHART
                     .iter()
                     .for_each(|name| drop(answers.remove(*name)));
+                self.refuse_foreign_values(recorded.answers.as_ref())?;
             }
             add_file(
                 &mut given,
@@ -170,6 +182,51 @@ impl Init<'_> {
             );
         }
         Ok(given)
+    }
+
+    /// A variable that nothing knows is most likely misspelt, and would be lost in silence.
+    fn warn_of_unknown_variables(&mut self, layout: &Layout) {
+        let mut known = crate::cli::variables::names();
+        known.extend(layout.questions.iter().map(|question| question.variable()));
+        let unknown: Vec<String> = self
+            .world
+            .env
+            .all()
+            .map(|(name, _)| name)
+            .filter(|name| name.starts_with("HAPTIC_SCAFFOLD_") && !known.contains(name))
+            .cloned()
+            .collect();
+        for name in unknown
+            .iter()
+            .filter(|name| *name != "HAPTIC_SCAFFOLD_TEST_KIT")
+        {
+            let meant = recorded::nearest(name, known.iter().map(String::as_str));
+            let meant = meant
+                .map(|meant| format!("; did you mean {meant}?"))
+                .unwrap_or_default();
+            self.ui
+                .warn(&format!("nothing reads the variable {name}{meant}"));
+        }
+    }
+
+    /// Names of the layouts with their titles.
+    fn titles(&self) -> Result<Vec<(String, String)>> {
+        let titled = |name: &str| Ok((name.to_owned(), self.catalog.layout(name)?.title));
+        self.catalog.names().map(titled).collect()
+    }
+
+    /// Values that stand in the answers are those of the old chart.
+    fn refuse_foreign_values(&self, recorded: Option<&RecordedAnswers>) -> Result<()> {
+        let has_values = recorded.is_some_and(|answers| answers.values.is_some());
+        if !has_values
+            || self.arguments.questions.values.is_some()
+            || self.arguments.on_conflict == OnConflict::Replace
+        {
+            return Ok(());
+        }
+        Err(Problem::new(ExitStatus::Conflicts, "`chart` changes, and the values in the answers are those of the old chart, so nothing was written")
+            .hint("`--values FILE` gives those of the new one, `--on-conflict replace` drops the old ones")
+            .into())
     }
 
     fn layout_name(&self, given: &mut GivenAnswers, asks: bool) -> Result<String> {
@@ -192,20 +249,33 @@ impl Init<'_> {
                     .hint("`--provider flux` or `--provider argo`")
                     .into());
             }
-            (None, None) => given.text("layout").map(str::to_owned),
+            (None, None) => match (given.text("layout"), given.text("provider")) {
+                (Some(layout), _) => Some(layout.to_owned()),
+                (None, Some(provider)) => Some(format!("{provider}-cluster")),
+                (None, None) => None,
+            },
         };
         match named {
             Some(name) => Ok(name),
-            None if asks => choose_layout(&self.catalog.names().collect::<Vec<_>>()),
-            None => Err(Problem::usage("nothing says which layout")
-                .hint("add `--provider flux` or `--provider argo`, or `--layout NAME`")
-                .hint("`haptic-scaffold layouts` lists them")
-                .into()),
+            None if asks => choose_layout(&self.titles()?),
+            None => {
+                let mut problem = Problem::usage("nothing says which layout");
+                for other in &self.gathered.others {
+                    problem = problem.hint(format!(
+                        "there is a scaffold in {other}: add `--path {other}`"
+                    ));
+                }
+                Err(problem
+                    .hint("add `--provider flux` or `--provider argo`, or `--layout NAME`")
+                    .hint("`haptic-scaffold layouts` lists them")
+                    .into())
+            }
         }
     }
 
     /// Adds variables for questions without a flag of their own. Answers that name a file become its text.
-    fn read_files(&self, given: &mut GivenAnswers, layout: &Layout) -> Result<()> {
+    fn read_files(&mut self, given: &mut GivenAnswers, layout: &Layout) -> Result<()> {
+        self.warn_of_unknown_variables(layout);
         for question in &layout.questions {
             if let Some(value) = self.world.env.get(&question.variable()) {
                 given.add_variable(&question.name, json!(value));

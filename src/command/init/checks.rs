@@ -4,8 +4,8 @@ use anyhow::Result;
 use semver::Version;
 use serde_json::Value;
 
-use super::Init;
 use super::own_values::OwnText;
+use super::{Init, LastRun};
 use crate::command::{moves, values_lines};
 use crate::error::Problem;
 use crate::haptic;
@@ -71,8 +71,11 @@ impl Init<'_> {
         if layout.clusters == ClusterCount::Many && answers.provider == Provider::Argo {
             check_parent_names(answers)?;
         }
-        if let Some((_, before)) = self.recorded() {
-            moves::consequences(&before, answers)
+        if let Some(LastRun {
+            answers: before, ..
+        }) = &self.last
+        {
+            moves::consequences(layout, before, answers)
                 .iter()
                 .for_each(|told| self.ui.warn(told));
         }

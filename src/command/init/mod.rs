@@ -6,6 +6,7 @@ mod own_values;
 mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -69,6 +70,7 @@ pub fn run(
         ui,
         gathered: &gathered,
         catalog: &catalog,
+        last: LastRun::of(&gathered, &catalog),
     };
     let answered = init.answer()?;
     init.say_details(&answered);
@@ -117,6 +119,32 @@ fn catalog(arguments: &InitArgs, gathered: &Gathered, world: &World) -> Result<C
     }
 }
 
+/// The layout and the answers of the last run.
+struct LastRun {
+    layout: Layout,
+    answers: Answers,
+    resolved: Map<String, Value>,
+}
+
+impl LastRun {
+    /// What the lock says, where it can still be understood. The answers in `.haptic-scaffold.yaml` may have been edited since, and count only
+    /// where the lock has none.
+    fn of(gathered: &Gathered, catalog: &Catalog) -> Option<Self> {
+        let recorded = || Some(gathered.recorded.as_ref()?.0.answers.as_ref()?.to_map());
+        let locked = Some(&gathered.lock.answers)
+            .filter(|answers| !answers.is_empty())
+            .cloned();
+        let resolved = locked.or_else(recorded)?;
+        let layout = catalog.layout(resolved.get("layout")?.as_str()?).ok()?;
+        let answers = Answers::of(&layout, &resolved, gathered.path.clone()).ok()?;
+        Some(Self {
+            layout,
+            answers,
+            resolved,
+        })
+    }
+}
+
 struct Init<'a> {
     arguments: &'a InitArgs,
     common: &'a Common,
@@ -124,6 +152,7 @@ struct Init<'a> {
     ui: &'a mut Ui,
     gathered: &'a Gathered,
     catalog: &'a Catalog,
+    last: Option<LastRun>,
 }
 
 /// Every answer, and the version of each cluster.
@@ -184,6 +213,7 @@ impl Init<'_> {
             layout: layout.name.clone(),
             digest: self.catalog.digest(layout),
             own_layouts: self.catalog.has_own(),
+            answers: resolved.clone(),
             files: BTreeMap::new(),
         };
         let facts = Facts {
@@ -200,6 +230,7 @@ impl Init<'_> {
                 .and_then(Head::short)
                 .unwrap_or(&answers.branch),
             is_first: self.gathered.is_first,
+            is_pending: self.gathered.is_pending,
             answers: resolved,
             lock: &self.gathered.lock,
             before: &before,
@@ -212,18 +243,15 @@ impl Init<'_> {
         scaffold::plan(self.gathered.target.tree()?.as_ref(), &facts)
     }
 
-    /// The layout and the answers of the last run, where they can still be understood.
-    fn recorded(&self) -> Option<(Layout, Answers)> {
-        let (recorded, _) = self.gathered.recorded.as_ref()?;
-        let before = recorded.answers.as_ref()?;
-        let layout = self.catalog.layout(before.layout.as_deref()?).ok()?;
-        let answers = Answers::of(&layout, &before.to_map(), self.gathered.path.clone()).ok()?;
-        Some((layout, answers))
-    }
-
     /// What the answers of the last run said about files that are still there.
     fn before(&self, answered: &Answered, now: &Rendering) -> Result<Before> {
-        let Some((layout, answers)) = self.recorded() else {
+        let Some(LastRun {
+            layout, answers, ..
+        }) = self
+            .last
+            .as_ref()
+            .filter(|last| last.resolved != answered.resolved)
+        else {
             return Ok(Before::default());
         };
         let version_of = |name: &String| {
@@ -239,7 +267,9 @@ impl Init<'_> {
             .iter()
             .map(|c| (c.name.clone(), version_of(&c.name)))
             .collect();
-        let old = render(self.catalog, &layout, &answers, &versions, None)?;
+        let Ok(old) = render(self.catalog, layout, answers, &versions, None) else {
+            return Ok(Before::default());
+        };
         let pins = old
             .files
             .iter()
@@ -294,7 +324,11 @@ impl Init<'_> {
             no_commit: self.arguments.no_commit,
         };
         let steps = plan.list()?;
-        let told = self.told(answered, change, &applied, &steps);
+        let told = if self.common.quiet {
+            String::new()
+        } else {
+            self.told(answered, change, &applied, &steps)
+        };
         if let Some(command) = &answered.command {
             self.ui.notice(&format!("\nthe same again: {command}"));
         }
@@ -315,7 +349,16 @@ impl Init<'_> {
         match (&self.arguments.dir, &self.common.directory) {
             (Some(dir), Some(folder)) => folder.join(dir).display().to_string(),
             (Some(dir), None) | (None, Some(dir)) => dir.display().to_string(),
-            (None, None) => ".".to_owned(),
+            (None, None) => {
+                let canonical =
+                    |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+                let place = self.gathered.target.place();
+                if canonical(place) == canonical(&self.world.folder) {
+                    ".".to_owned()
+                } else {
+                    place.display().to_string()
+                }
+            }
         }
     }
 

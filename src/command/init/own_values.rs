@@ -47,7 +47,7 @@ impl Init<'_> {
             .get("values")
             .and_then(|given| Some((given.value.as_str()?, &given.origin)));
         let is_inline = form == ValuesAs::Inline.as_str();
-        match (answered, self.recorded()) {
+        match (answered, &self.last) {
             (
                 Some((
                     text,
@@ -61,11 +61,11 @@ impl Init<'_> {
             ) => Ok(Some(own(text, &format!("`values` in {place}")))),
             (Some((text, origin)), _) if is_inline => Ok(Some(own(text, &place_of(origin)))),
             // What stood in the manifest becomes the file.
-            (Some((text, origin)), Some((_, before))) if before.values_as == ValuesAs::Inline => {
+            (Some((text, origin)), Some(last)) if last.answers.values_as == ValuesAs::Inline => {
                 Ok(Some(own(text, &place_of(origin))))
             }
-            (None, Some((layout, before))) if is_inline && before.values_as == ValuesAs::File => {
-                self.carried(&layout, &before)
+            (None, Some(last)) if is_inline && last.answers.values_as == ValuesAs::File => {
+                self.carried(&last.layout, &last.answers)
             }
             _ => Ok(None),
         }
@@ -125,12 +125,25 @@ fn place_of(origin: &Origin) -> String {
     }
 }
 
-/// The team's values are an answer where they stand in the manifest, since rendering needs them again.
-pub(super) fn keep(resolved: &mut Map<String, Value>, own: Option<&OwnText>, given: &GivenAnswers) {
+/// The team's values are an answer where they stand in the manifest alone, since rendering needs them again.
+pub(super) fn keep(
+    layout: &Layout,
+    resolved: &mut Map<String, Value>,
+    own: Option<&OwnText>,
+    given: &GivenAnswers,
+) {
     let is_inline =
         resolved.get("values_as").and_then(Value::as_str) == Some(ValuesAs::Inline.as_str());
+    let has_file = layout
+        .files
+        .iter()
+        .any(|file| file.values && file.when.as_deref() == Some("values_as == \"inline\""));
     let recorded = || given.get("values").map(|Given { value, .. }| value.clone());
-    if let (true, Some(values)) = (is_inline, own.map(|own| json!(own.text)).or_else(recorded)) {
+    if let (true, false, Some(values)) = (
+        is_inline,
+        has_file,
+        own.map(|own| json!(own.text)).or_else(recorded),
+    ) {
         resolved.insert("values".into(), values);
     }
 }

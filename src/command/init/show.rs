@@ -24,8 +24,17 @@ impl Init<'_> {
             self.place()
         );
         let problem = Problem::new(ExitStatus::Conflicts, message)
-            .hint("`--on-conflict keep` leaves these files as they are, `--on-conflict replace` writes over them")
-            .hint("`--diff` shows what differs, `--path SUB` puts everything below a folder");
+            .hint("`--on-conflict keep` leaves these files as they are, `--on-conflict replace` writes over them; `--diff` shows what differs");
+        let is_own = change.conflicts().any(|file| file.why.starts_with("yours"));
+        let problem = if is_own {
+            problem.hint(
+                "put what the answers ask for into your file by hand, then `--on-conflict keep`",
+            )
+        } else if self.gathered.is_first {
+            problem.hint("`--path SUB` puts everything below a folder")
+        } else {
+            problem
+        };
         let mut text = diff::verdicts(change);
         if self.common.diff {
             text.push_str(&diff::diffs(change));
@@ -59,7 +68,21 @@ impl Init<'_> {
             .map(|f| format!("left alone: {} ({})\n", f.path, f.why))
             .collect::<String>();
         if change.writes().next().is_none() && applied.commit.is_none() {
-            return format!("{skipped}nothing to do: `{place}` is as the answers say\n");
+            if self.common.dry_run && self.gathered.is_pending && !self.arguments.no_commit {
+                return format!(
+                    "{skipped}would commit what an earlier run wrote\n\nnothing was written (dry run)\n"
+                );
+            }
+            let kept = change.files.iter().filter(|file| file.is_kept()).count();
+            return match kept {
+                0 => format!("{skipped}nothing to do: `{place}` is as the answers say\n"),
+                1 => format!(
+                    "{skipped}nothing to do: 1 file was kept and differs from the answers\n"
+                ),
+                many => format!(
+                    "{skipped}nothing to do: {many} files were kept and differ from the answers\n"
+                ),
+            };
         }
         let mut text = if self.common.dry_run {
             diff::verdicts(change)
@@ -81,7 +104,7 @@ impl Init<'_> {
                 .filter(|f| f.verdict != Verdict::Delete)
                 .map(|f| f.path.as_str());
             text.push_str(&format!(
-                "{place}: {} for {} {}\n{}",
+                "{place}: {} for {}{}\n{}",
                 answered.layout.name,
                 answered.answers.chart.name,
                 shown_versions(&answered.chosen.versions),
@@ -103,9 +126,14 @@ impl Init<'_> {
                 change.message.subject
             ));
         } else {
-            text.push_str("\nwritten, not committed\n");
+            let why = if self.arguments.no_commit {
+                "not committed"
+            } else {
+                "nothing to commit"
+            };
+            text.push_str(&format!("\nwritten, {why}\n"));
         }
-        if is_first && !steps.is_empty() {
+        if !steps.is_empty() {
             text.push_str("\nnext:\n");
             for (number, step) in steps.iter().enumerate() {
                 text.push_str(&format!("  {}. {step}\n", number + 1));
@@ -124,8 +152,14 @@ impl Init<'_> {
 }
 
 fn shown_versions(versions: &Versions) -> String {
-    let all: BTreeSet<&String> = versions.values().collect();
-    all.into_iter().cloned().collect::<Vec<_>>().join(", ")
+    let all: BTreeSet<&str> = versions
+        .values()
+        .map(String::as_str)
+        .filter(|version| !version.is_empty())
+        .collect();
+    all.into_iter()
+        .map(|version| format!(" {version}"))
+        .collect()
 }
 
 /// The command that does without questions what was answered to them.
