@@ -20,6 +20,54 @@ pub enum PemError {
     Broken(String),
 }
 
+/// What makes a certificate unfit to be the CA of a webhook.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CaFault {
+    /// It can't be read as X.509.
+    #[error("it is no X.509 certificate: {0}")]
+    Unreadable(String),
+    /// Its time is over.
+    #[error("the certificate of `{subject}` expired on {end}")]
+    Expired {
+        /// Whose it is.
+        subject: String,
+        /// When it ended.
+        end: String,
+    },
+    /// It may not sign others (RFC 5280, section 4.2.1.9).
+    #[error("the certificate of `{subject}` is no CA (basicConstraints CA:FALSE, or none)")]
+    NoCa {
+        /// Whose it is.
+        subject: String,
+    },
+}
+
+/// Looks at the certificates of a PEM text as those of a CA. `now` is in seconds since 1970.
+pub fn ca_faults(text: &str, now: i64) -> Vec<CaFault> {
+    let mut faults = Vec::new();
+    for certificate in CertificateDer::pem_slice_iter(text.as_bytes()).flatten() {
+        let parsed = match x509_parser::parse_x509_certificate(&certificate) {
+            Ok((_, parsed)) => parsed,
+            Err(why) => {
+                faults.push(CaFault::Unreadable(why.to_string()));
+                continue;
+            }
+        };
+        let subject = parsed.subject().to_string();
+        let end = parsed.validity().not_after;
+        if end.timestamp() < now {
+            faults.push(CaFault::Expired {
+                subject: subject.clone(),
+                end: end.to_string(),
+            });
+        }
+        if !parsed.is_ca() {
+            faults.push(CaFault::NoCa { subject });
+        }
+    }
+    faults
+}
+
 /// Returns the certificates of a PEM text and nothing else of it: no comments, no bag attributes, lines of 64 characters.
 ///
 /// # Errors
@@ -60,6 +108,23 @@ fn block(base64: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ca_is_judged_by_its_time_and_its_right_to_sign() {
+        let ca = include_str!("../../tests/golden/webhook-ca.pem");
+        assert_eq!(ca_faults(ca, 1_800_000_000), []);
+        assert!(matches!(
+            ca_faults(ca, 4_000_000_000)[..],
+            [CaFault::Expired { .. }]
+        ));
+        let no_certificate =
+            certificates("-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n")
+                .expect("PEM");
+        assert!(matches!(
+            ca_faults(&no_certificate, 0)[..],
+            [CaFault::Unreadable(_)]
+        ));
+    }
 
     #[test]
     fn certificates_come_out_in_one_form() {

@@ -15,6 +15,7 @@ use crate::layout::definition::{ClusterCount, Layout, Provider};
 use crate::layout::profile::is_haptic;
 use crate::layout::recorded::{Certificates, SecretsBy, Sync};
 use crate::model::git_url::GitUrl;
+use crate::model::pem::{self, CaFault};
 
 impl Init<'_> {
     pub(super) fn check_answers(&mut self, layout: &Layout, answers: &Answers) -> Result<()> {
@@ -48,6 +49,7 @@ impl Init<'_> {
             .hint("or run flux bootstrap with `--path clusters/NAME`")
             .into());
         }
+        self.check_ca(answers)?;
         let needs_store = answers.secrets == SecretsBy::ExternalSecrets
             && answers.certificates == Some(Certificates::External);
         if needs_store && answers.secret_store.is_none() {
@@ -78,6 +80,24 @@ impl Init<'_> {
             moves::consequences(layout, before, answers)
                 .iter()
                 .for_each(|told| self.ui.warn(told));
+        }
+        Ok(())
+    }
+
+    /// A CA that can't vouch for anything would block every change of an Ingress. What only looks odd is said.
+    fn check_ca(&mut self, answers: &Answers) -> Result<()> {
+        for fault in pem::ca_faults(
+            answers.webhook_ca.as_deref().unwrap_or_default(),
+            self.world.now,
+        ) {
+            match fault {
+                CaFault::NoCa { .. } => self.ui.warn(&format!("`webhook_ca`: {fault}")),
+                CaFault::Expired { .. } | CaFault::Unreadable(_) => {
+                    return Err(Problem::invalid(format!("cannot use `webhook_ca`: {fault}"))
+                        .hint("give the file of the CA that signs the webhook's certificate now: `--webhook-ca FILE`")
+                        .into());
+                }
+            }
         }
         Ok(())
     }
