@@ -73,7 +73,7 @@ impl Guard {
         repository.path().join(FOLDER).join("journal.json").exists()
     }
 
-    /// Waits for nobody: a second process is told so at once. Puts right what a killed one left.
+    /// Waits for nobody longer than a moment: a second process is told so. Puts right what a killed one left.
     ///
     /// # Errors
     /// When another process is writing, or what was left can't be put right.
@@ -83,7 +83,7 @@ impl Guard {
             .with_context(|| format!("cannot write into `{}`", repository.path().display()))?;
         let lock = File::create(folder.join("lock"))
             .with_context(|| format!("cannot write into `{}`", folder.display()))?;
-        if lock.try_lock().is_err() {
+        if !is_locked_soon(&lock) {
             return Err(Problem::failed(format!(
                 "another haptic-scaffold is writing into `{}`",
                 repository.path().display()
@@ -209,6 +209,17 @@ impl Guard {
             .map_err(|why| said("read the index", &why))?;
         put_back_staged(&mut index, journal).map_err(|why| said("put back the index", &why))
     }
+}
+
+/// A lock that was just let go can still be held for a moment, by a child that another thread is about to start.
+fn is_locked_soon(lock: &File) -> bool {
+    (0..25).any(|_| {
+        let is_locked = lock.try_lock().is_ok();
+        if !is_locked {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        is_locked
+    })
 }
 
 fn put_back_staged(index: &mut Index, journal: &Journal) -> Result<(), git2::Error> {
