@@ -90,10 +90,7 @@ pub fn gather(places: &Places<'_>) -> Result<Gathered> {
         .as_ref()
         .is_none_or(|(recorded, _)| recorded.answers.is_none());
     let branch = head.as_ref().and_then(Head::short).unwrap_or("main");
-    let prefix = path
-        .as_ref()
-        .map(|path| format!("{path}/"))
-        .unwrap_or_default();
+    let prefix = RepoPath::prefix(path.as_ref());
     let readme = RepoPath::parse(&format!("{prefix}README.md"))?;
     let is_foreign = !left.lock.files.contains_key(&readme)
         && tree
@@ -234,10 +231,7 @@ fn folders(tree: &dyn Tree) -> Result<Vec<RepoPath>> {
     let mut all = Vec::new();
     let mut waiting: Vec<(Option<RepoPath>, usize)> = vec![(None, 0)];
     while let Some((folder, depth)) = waiting.pop() {
-        let prefix = folder
-            .as_ref()
-            .map(|folder| format!("{folder}/"))
-            .unwrap_or_default();
+        let prefix = RepoPath::prefix(folder.as_ref());
         for name in tree
             .folders(folder.as_ref())?
             .into_iter()
@@ -264,7 +258,7 @@ struct Left {
 }
 
 fn left(tree: &dyn Tree, path: Option<&RepoPath>, config: Option<&Path>) -> Result<Left> {
-    let prefix = path.map(|path| format!("{path}/")).unwrap_or_default();
+    let prefix = RepoPath::prefix(path);
     let recorded_path = RepoPath::parse(&format!("{prefix}{}", recorded::FILE_NAME))?;
     let (place, text) = match config {
         Some(config) => (
@@ -317,10 +311,7 @@ fn above(
     };
     let mut at = below.and_then(|below| RepoPath::parse(&below.to_string_lossy()).ok());
     loop {
-        let prefix = at
-            .as_ref()
-            .map(|folder| format!("{folder}/"))
-            .unwrap_or_default();
+        let prefix = RepoPath::prefix(at.as_ref());
         if tree
             .entry(&RepoPath::parse(&format!(
                 "{prefix}{}",

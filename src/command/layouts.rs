@@ -55,11 +55,7 @@ fn recorded_catalog(folder: &std::path::Path) -> Result<Catalog> {
     let Some(dir) = recorded else {
         return Ok(Catalog::embedded());
     };
-    let prefix = gathered
-        .path
-        .as_ref()
-        .map(|path| format!("{path}/"))
-        .unwrap_or_default();
+    let prefix = RepoPath::prefix(gathered.path.as_ref());
     files::catalog_of(
         gathered.target.tree()?.as_ref(),
         &RepoPath::parse(&format!("{prefix}{dir}"))?,
@@ -163,9 +159,13 @@ fn show_question(question: &Question) -> String {
             let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
             format!("; default {}", items.join(","))
         }
+        (Some(Value::String(text)), _) if text.is_empty() => "; default none".to_owned(),
         (Some(Value::String(text)), _) => format!("; default {text}"),
         (Some(default), _) => format!("; default {default}"),
-        (None, Some(from)) => format!("; default from {from}"),
+        (None, Some(from)) => format!(
+            "; default: {}",
+            question.default_says.as_deref().unwrap_or(from)
+        ),
         (None, None) => String::new(),
     };
     let choices = if question.choices.is_empty() {
@@ -174,9 +174,8 @@ fn show_question(question: &Question) -> String {
         format!("; one of {}", question.choices.join(", "))
     };
     let when = question
-        .when
-        .as_ref()
-        .map(|when| format!("; asked where {when}"))
+        .asked_where()
+        .map(|when| format!("; asked {when}"))
         .unwrap_or_default();
     format!(
         "  {:<18} {}\n      {}{choices}{default}{when}\n",

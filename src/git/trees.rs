@@ -87,9 +87,7 @@ impl Tree for GitTree<'_> {
         let Some(tree) = &self.tree else {
             return Ok(Vec::new());
         };
-        let prefix = folder
-            .map(|folder| format!("{folder}/"))
-            .unwrap_or_default();
+        let prefix = RepoPath::prefix(folder);
         let mut files = Vec::new();
         let walked = tree.walk(git2::TreeWalkMode::PreOrder, |parent, entry| {
             let path = format!("{parent}{}", String::from_utf8_lossy(entry.name_bytes()));

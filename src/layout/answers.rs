@@ -133,10 +133,7 @@ impl Answers {
 
     /// `""`, or the folder that everything goes below with a `/`.
     pub fn prefix(&self) -> String {
-        self.path
-            .as_ref()
-            .map(|path| format!("{path}/"))
-            .unwrap_or_default()
+        RepoPath::prefix(self.path.as_ref())
     }
 }
 

@@ -50,6 +50,12 @@ pub struct Question {
     /// An expression: asked only where it is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
+    /// What the default follows from, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_says: Option<String>,
+    /// Where it is asked, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_says: Option<String>,
     /// Whether no answer is an answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
@@ -135,13 +141,17 @@ impl Question {
         if self.default.is_none() && self.default_from.is_none() {
             self.default.clone_from(&known.default);
             self.default_from.clone_from(&known.default_from);
+            self.default_says.clone_from(&known.default_says);
         }
         if self.choices.is_empty() {
             self.choices.clone_from(&known.choices);
         }
         self.pattern = self.pattern.take().or_else(|| known.pattern.clone());
         self.help = self.help.take().or_else(|| known.help.clone());
-        self.when = self.when.take().or_else(|| known.when.clone());
+        if self.when.is_none() {
+            self.when.clone_from(&known.when);
+            self.when_says.clone_from(&known.when_says);
+        }
     }
 
     fn validate(&self) -> Result<(), Problem> {
@@ -173,6 +183,16 @@ impl Question {
     /// What kind of answer it takes.
     pub fn kind(&self) -> QuestionKind {
         self.kind.unwrap_or(QuestionKind::Text)
+    }
+
+    /// Where it is asked, in the layout's words if it has any. `None` for one that is always asked.
+    pub fn asked_where(&self) -> Option<String> {
+        let when = self.when.as_ref()?;
+        Some(
+            self.when_says
+                .clone()
+                .unwrap_or_else(|| format!("where {when}")),
+        )
     }
 
     /// The flag that answers it: its own for a standard question, `--set NAME=VALUE` for a layout's own.

@@ -233,10 +233,12 @@ fn refuse_unasked(layout: &Layout, question: &Question, given: &GivenAnswers) ->
         }) => Err(
             Problem::usage(format!("`{}` has no meaning here", question.flag()))
                 .hint(format!(
-                    "layout `{}` asks `{}` only where: {}",
+                    "layout `{}` asks `{}` only {}",
                     layout.name,
                     question.name,
-                    question.when.as_deref().unwrap_or("always")
+                    question
+                        .asked_where()
+                        .unwrap_or_else(|| "sometimes".to_owned()),
                 ))
                 .into(),
         ),

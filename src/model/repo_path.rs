@@ -66,6 +66,13 @@ impl RepoPath {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
+    /// Returns what stands before paths below a folder: `""`, or the folder with a `/`.
+    pub fn prefix(folder: Option<&Self>) -> String {
+        folder
+            .map(|folder| format!("{folder}/"))
+            .unwrap_or_default()
+    }
+
     /// Returns the folder that holds it, if it isn't the repository itself.
     pub fn parent(&self) -> Option<Self> {
         self.0

@@ -107,7 +107,7 @@ fn catalog(arguments: &InitArgs, gathered: &Gathered, world: &World) -> Result<C
     match (&arguments.layouts, recorded) {
         (Some(dir), _) => files::catalog(Some(&world.folder.join(dir))),
         (None, Some(dir)) => {
-            let prefix = gathered.path.as_ref().map(|path| format!("{path}/")).unwrap_or_default();
+            let prefix = RepoPath::prefix(gathered.path.as_ref());
             let folder = RepoPath::parse(&format!("{prefix}{dir}"))
                 .map_err(|why| Problem::invalid(format!("{}: cannot use `layouts`: {why}", gathered.recorded_place)))?;
             files::catalog_of(gathered.target.tree()?.as_ref(), &folder)
