@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::field::{Field, text, within};
-use super::{certificates, first_steps, replace, scaffold};
+use super::{EXTERNAL, certificates, first_steps, replace, scaffold};
 use crate::env::TestEnv;
 
 /// What the chart of version 0.2.3 finds wrong.
@@ -29,13 +29,6 @@ spec:
         - name: slow
           image: example.org/slow:1
 ";
-
-const EXTERNAL: [&str; 4] = [
-    "--certificates",
-    "external",
-    "--webhook-ca",
-    "webhook-ca.crt",
-];
 
 #[test]
 #[ignore = "needs real controllers: cargo test -- --ignored"]
@@ -164,14 +157,14 @@ fn argo_cd_brings_up_a_cluster_of_a_fleet() {
     }
 }
 
-fn argo_cluster(certificates: &[&'static str]) -> Vec<&'static str> {
+pub fn argo_cluster(more: &[&'static str]) -> Vec<&'static str> {
     let mut flags = vec!["--layout", "argo-cluster"];
-    flags.extend(certificates);
+    flags.extend(more);
     flags
 }
 
 /// A cluster with Argo CD and the chart in its registry, and a written repository that is not published yet.
-fn prepared(groups: &[&str], flags: &[&str]) -> Option<(Field, TestEnv)> {
+pub fn prepared(groups: &[&str], flags: &[&str]) -> Option<(Field, TestEnv)> {
     let env = TestEnv::new();
     certificates(&env)?;
     let field = Field::up(groups, &[])?;
@@ -187,17 +180,22 @@ fn prepared(groups: &[&str], flags: &[&str]) -> Option<(Field, TestEnv)> {
     Some((field, env))
 }
 
-/// Publishes the repository and does what its README says, on an Argo CD without any health check of Applications.
+/// Publishes the repository and does what its README says.
 fn started(field: &Field, env: &TestEnv) {
+    let [secrets, start] = first_steps(env);
+    field.shell(&env.work(), &secrets);
+    begun(field, env, &start);
+}
+
+/// Publishes the repository and starts it, on an Argo CD without any health check of Applications.
+pub fn begun(field: &Field, env: &TestEnv, start: &str) {
     let check = "resource.customizations.health.argoproj.io_Application";
     let mut settings = vec!["patch", "configmap", "argocd-cm", "--namespace=argocd"];
     let patch = json!({"data": {check: null, "test.kept": "yes"}}).to_string();
     settings.extend(["--type=merge", "--patch", &patch]);
     field.kubectl(&settings).expect("patches");
     field.publish(&env.path("out"));
-    let (secrets, start) = first_steps(env);
-    field.shell(&env.work(), &secrets);
-    field.shell(&env.path("out"), &start);
+    field.shell(&env.path("out"), start);
     let settings = field.get("configmap", "argocd", "argocd-cm").expect("asks");
     let ours = text(&settings["data"], &format!("/{check}"));
     assert!(ours.starts_with("local health = "), "not ours: {ours}");
@@ -205,7 +203,7 @@ fn started(field: &Field, env: &TestEnv) {
 }
 
 /// Waits until Applications are all synced and healthy, the last of them at this version of the chart, and all its hooks were run.
-fn synced(field: &Field, names: &[&str], version: &str) {
+pub fn synced(field: &Field, names: &[&str], version: &str) {
     let mut done = BTreeSet::new();
     within(180, &format!("{version} is synced and healthy"), || {
         let mut waiting = Vec::new();
@@ -268,7 +266,7 @@ fn look_again(field: &Field, name: &str) -> Result<(), String> {
     field.kubectl(&arguments).map(drop)
 }
 
-fn application(field: &Field, name: &str) -> Value {
+pub fn application(field: &Field, name: &str) -> Value {
     field.get("application", "argocd", name).expect("asks")
 }
 
@@ -308,7 +306,7 @@ fn deployments(field: &Field) -> Vec<String> {
 }
 
 /// Where an Application stands, in one line.
-fn state(application: &Value) -> String {
+pub fn state(application: &Value) -> String {
     let status = &application["status"];
     let conditions: Vec<&str> = status["conditions"]
         .as_array()

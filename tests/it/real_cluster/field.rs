@@ -10,12 +10,13 @@ use serde_json::Value;
 use crate::kit;
 
 /// The programs of each group of `field up`; those of the empty name are always needed.
-const PROGRAMS: [(&str, &[&str]); 5] = [
+const PROGRAMS: [(&str, &[&str]); 6] = [
     ("", &["etcd", "kube-apiserver", "kubectl", "python3"]),
     ("kwok", &["kwok", "kube-scheduler"]),
     ("flux", &["source-controller", "kustomize-controller"]),
     ("argocd", &["argocd", "helm", "kustomize", "redis-server"]),
     ("cert-manager", &["cert-manager"]),
+    ("external-secrets", &["external-secrets"]),
 ];
 
 /// One cluster at a time, however many threads the tests have.

@@ -3,15 +3,8 @@
 use serde_json::Value;
 
 use super::field::{Field, stays, text, within};
-use super::{certificates, first_steps, paragraph, replace, scaffold};
+use super::{EXTERNAL, certificates, first_steps, paragraph, replace, scaffold};
 use crate::env::TestEnv;
-
-const EXTERNAL: [&str; 4] = [
-    "--certificates",
-    "external",
-    "--webhook-ca",
-    "webhook-ca.crt",
-];
 
 /// A key alone, and no keys at all. The check of a Secret that has no `data` is an error to Flux, which must not end the wait.
 const INCOMPLETE: [(&str, &[&str]); 3] = [
@@ -26,11 +19,13 @@ const INCOMPLETE: [(&str, &[&str]); 3] = [
 #[test]
 #[ignore = "needs real controllers: cargo test -- --ignored"]
 fn flux_installs_the_release_once_every_secret_is_complete() {
-    let Some((field, env)) = prepared(&["--layout", "flux-cluster", "--sync", "own"]) else {
+    let mut flags = vec!["--layout", "flux-cluster", "--sync", "own"];
+    flags.extend(EXTERNAL);
+    let Some((field, env)) = prepared(&["flux", "kwok"], &flags) else {
         return;
     };
     field.publish(&env.path("out"));
-    let (secrets, start) = first_steps(&env);
+    let [secrets, start] = first_steps(&env);
     field.shell(&env.path("out"), &start);
     let release = waits_for_complete_secrets(&field, &env, &secrets, "haptic-gitops-credentials");
     assert_eq!(text(&release, "/spec/chart/spec/version"), "0.2.2");
@@ -41,20 +36,16 @@ fn flux_installs_the_release_once_every_secret_is_complete() {
 #[test]
 #[ignore = "needs real controllers: cargo test -- --ignored"]
 fn flux_installs_the_version_of_its_own_cluster() {
-    let Some((field, env)) = prepared(&[
-        "--layout",
-        "flux-fleet",
-        "--sync",
-        "own",
-        "--clusters",
-        "staging,production",
-    ]) else {
+    let mut flags = vec!["--layout", "flux-fleet", "--sync", "own"];
+    flags.extend(["--clusters", "staging,production"]);
+    flags.extend(EXTERNAL);
+    let Some((field, env)) = prepared(&["flux", "kwok"], &flags) else {
         return;
     };
     let pin = "out/apps/haptic/staging/release/pin.yaml";
     replace(&env, pin, "\"0.2.2\"", "\"0.2.1\"");
     field.publish(&env.path("out"));
-    let (secrets, start) = first_steps(&env);
+    let [secrets, start] = first_steps(&env);
     let staging = start
         .lines()
         .find(|line| line.contains("clusters/staging/"))
@@ -67,14 +58,12 @@ fn flux_installs_the_version_of_its_own_cluster() {
 }
 
 /// A cluster with Flux and a filled Helm repository, and a written repository that is not published yet.
-fn prepared(flags: &[&str]) -> Option<(Field, TestEnv)> {
+pub fn prepared(groups: &[&str], flags: &[&str]) -> Option<(Field, TestEnv)> {
     let env = TestEnv::new();
     certificates(&env)?;
-    let field = Field::up(&["flux", "kwok"], &[])?;
+    let field = Field::up(groups, &[])?;
     field.charts(&["--version", "0.2.1", "--version", "0.2.2"])?;
-    let mut all = flags.to_vec();
-    all.extend(EXTERNAL);
-    scaffold(&env, &field, field.fact("charts"), &all);
+    scaffold(&env, &field, field.fact("charts"), flags);
     Some((field, env))
 }
 
@@ -111,7 +100,12 @@ fn waits_for_complete_secrets(field: &Field, env: &TestEnv, commands: &str, last
     }
     holds_back(field, 8, &format!("nothing happens without {last}"));
     complete(last);
-    within(30, "haptic-secrets is ready", || {
+    comes_after_secrets(field)
+}
+
+/// Waits for the Secrets and for what comes after them. Returns the HelmRelease, which is not older than any Secret.
+pub fn comes_after_secrets(field: &Field) -> Value {
+    within(60, "haptic-secrets is ready", || {
         ready(field, "haptic-secrets")
     });
     let release = within(30, "there is a HelmRelease", || {
@@ -178,7 +172,7 @@ fn becomes_ready(field: &Field) {
     }
 }
 
-fn ready(field: &Field, kustomization: &str) -> Result<(), String> {
+pub fn ready(field: &Field, kustomization: &str) -> Result<(), String> {
     is_ready(&field.get("kustomization", "flux-system", kustomization)?)
 }
 

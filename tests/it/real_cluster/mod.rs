@@ -10,6 +10,7 @@ use crate::kit;
 use field::Field;
 
 mod argo;
+mod external_secrets;
 mod field;
 mod flux;
 mod strict;
@@ -22,6 +23,14 @@ fn scaffold(env: &TestEnv, field: &Field, chart_repo: &str, flags: &[&str]) {
     arguments.extend(flags);
     env.expect(0, &arguments);
 }
+
+/// The answers of a team that brings these certificates.
+const EXTERNAL: [&str; 4] = [
+    "--certificates",
+    "external",
+    "--webhook-ca",
+    "webhook-ca.crt",
+];
 
 /// Makes the certificates that the README's commands take, each its own CA.
 fn certificates(env: &TestEnv) -> Option<()> {
@@ -44,20 +53,22 @@ fn certificates(env: &TestEnv) -> Option<()> {
     Some(())
 }
 
-/// The commands of the README's section "Before the first sync": those that make the Secrets, and those that start it.
-fn first_steps(env: &TestEnv) -> (String, String) {
+/// The commands of the README's section "Before the first sync": those that start it last, before them those that make the
+/// Secrets by hand, where that is so.
+fn first_steps<const BLOCKS: usize>(env: &TestEnv) -> [String; BLOCKS] {
     let readme = env.read("out/README.md");
     let section = readme
         .split("\n## ")
         .find(|section| section.starts_with("Before the first sync\n"))
         .expect("the README says what to do first");
-    let blocks: Vec<&str> = section
+    let blocks: Vec<String> = section
         .split("```sh\n")
         .skip(1)
-        .map(|block| block.split("```").next().expect("a first part"))
+        .map(|block| block.split("```").next().expect("a first part").to_owned())
         .collect();
-    assert_eq!(blocks.len(), 2, "{section}");
-    (blocks[0].to_owned(), blocks[1].to_owned())
+    blocks
+        .try_into()
+        .unwrap_or_else(|_| panic!("not {BLOCKS} blocks of commands:\n{section}"))
 }
 
 /// The paragraph of some commands that has a word in it.

@@ -1,10 +1,11 @@
-//! Every object of every golden folder before a real API server that knows the CRDs of Flux and Argo CD.
+//! Every object of every golden folder before a real API server that knows the CRDs of Flux, Argo CD and External Secrets.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::field::Field;
 use super::golden_folder;
+use crate::real_programs::PASSWORD;
 use crate::{golden, kit};
 
 /// What a server that takes nothing unknown is asked: whether it would apply this.
@@ -23,7 +24,12 @@ fn every_golden_object_passes_strict_validation() {
     let Some(helm) = kit::program("helm") else {
         return;
     };
-    let Some(field) = Field::up(&[], &["crds/flux", "crds/argocd"]) else {
+    let Some(password) = kit::program(PASSWORD) else {
+        return;
+    };
+    let password = password.to_string_lossy();
+    let crds = ["crds/flux", "crds/argocd", "crds/others", &password];
+    let Some(field) = Field::up(&[], &crds) else {
         return;
     };
     for namespace in ["flux-system", "argocd", "haptic", "podinfo"] {
@@ -45,6 +51,10 @@ fn every_golden_object_passes_strict_validation() {
     for (case, path) in [
         ("flux-cluster-external", "clusters/production/sync.yaml"),
         ("argo-cluster-external", "argocd/bootstrap/root.yaml"),
+        (
+            "flux-cluster-external-secrets",
+            "apps/haptic/secrets/external-secrets.yaml",
+        ),
     ] {
         let text = std::fs::read_to_string(golden_folder(case).join(path)).expect("reads");
         let invented = text.replace("\nspec:\n", "\nspec:\n  invented: true\n");

@@ -19,6 +19,9 @@ mod guide;
 mod project;
 mod values;
 
+/// The CRD of External Secrets' generator, which comes with the programs of the kit.
+pub const PASSWORD: &str = "crds/external-secrets/generators.external-secrets.io_passwords.yaml";
+
 /// A golden folder, read.
 struct Golden {
     name: String,
