@@ -144,7 +144,7 @@ fn show(layout: &Layout) -> Result<Outcome> {
             "  {}. {}: {}{how}\n",
             number + 1,
             plain(&step.object),
-            step.says
+            plain(&step.says)
         ));
     }
     Ok(done(
@@ -185,20 +185,30 @@ fn show_question(question: &Question) -> String {
     )
 }
 
-/// Path templates as people read them: `clusters/CLUSTER/RELEASE.yaml`.
+/// Templates as people read them: `clusters/CLUSTER/RELEASE.yaml`, and a text that depends on answers with all its parts.
 fn plain(template: &str) -> String {
-    let mut text = template.to_owned();
-    while let (Some(start), Some(end)) = (text.find("[="), text.find("=]")) {
-        let name = text[start + 2..end]
-            .trim()
-            .rsplit('.')
-            .nth(usize::from(text[start + 2..end].contains(".name")))
-            .unwrap_or_default()
-            .trim()
-            .to_uppercase();
-        text.replace_range(start..end + 2, &name);
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, tag)) = rest.split_once('[') {
+        text.push_str(before);
+        let closed = |opening, closing| tag.strip_prefix(opening)?.split_once(closing);
+        if let Some((expression, after)) = closed("=", "=]") {
+            let path: Vec<&str> = expression.trim().split('.').collect();
+            let name = match path[..] {
+                [.., owner, "name"] => owner,
+                [.., name] => name,
+                [] => "",
+            };
+            text.push_str(&name.to_uppercase());
+            rest = after;
+        } else if let Some((_, after)) = closed("%", "%]") {
+            rest = after;
+        } else {
+            text.push('[');
+            rest = tag;
+        }
     }
-    text
+    text + rest
 }
 
 fn check_folder(folder: &std::path::Path) -> Result<Outcome> {
@@ -252,4 +262,27 @@ fn check_folder(folder: &std::path::Path) -> Result<Outcome> {
         text,
         Map::from_iter([("checked".to_owned(), json!(checked))]),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn templates_are_told_in_plain_words() {
+        for (template, words) in [
+            (
+                "clusters/[= cluster.name =]/[= release =].yaml",
+                "clusters/CLUSTER/RELEASE.yaml",
+            ),
+            (
+                "namespace[% if secrets_needed %] and Secrets[% endif %]",
+                "namespace and Secrets",
+            ),
+            ("a =] b [= c", "a =] b [= c"),
+            ("[x] [= y =]", "[x] Y"),
+        ] {
+            assert_eq!(plain(template), words);
+        }
+    }
 }

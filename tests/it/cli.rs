@@ -807,6 +807,7 @@ fn layouts_are_listed_explained_and_checked() {
             shown.contains("Questions\n") && shown.contains("Files\n") && shown.contains("Order\n"),
             "{shown}"
         );
+        assert!(!shown.contains("[=") && !shown.contains("[%"), "{shown}");
     }
     env.write("own/mine/layout.yaml", MINE).write(
         "own/templates/mine.yaml",
