@@ -4,6 +4,9 @@ use crate::env::{Run, TestEnv};
 
 const URL: &str = "https://git.example.org/team/gitops.git";
 
+/// Where the layout flux-cluster has the release with its pin.
+const RELEASE: &str = "out/apps/haptic/release/release.yaml";
+
 fn init(env: &TestEnv, code: i32, flags: &[&str]) -> Run {
     let mut arguments = vec!["init", "out", "--yes"];
     arguments.extend(flags);
@@ -103,13 +106,13 @@ fn another_chart_has_its_own_version_and_its_own_answers() {
         "6.2.0",
     ];
     init(&env, 0, &podinfo);
-    let release = env.read("out/apps/haptic/release/release.yaml");
+    let release = env.read(RELEASE);
     assert!(
         release.contains("tag: \"6.2.0\"") && release.contains("kind: OCIRepository"),
         "{release}"
     );
     init(&env, 0, &["--chart", "haptic"]);
-    let release = env.read("out/apps/haptic/release/release.yaml");
+    let release = env.read(RELEASE);
     assert!(
         release.contains("version: \"0.5.0\"") && release.contains("kind: HelmRepository"),
         "{release}"
@@ -152,10 +155,7 @@ fn the_teams_values_survive_every_change_of_their_form() {
     let values = "out/apps/haptic/release/values.yaml";
     env.write(values, &format!("{}{own}", env.read(values)));
     init(&env, 0, &["--style", "guide", "--inline-values"]);
-    assert!(
-        env.read("out/apps/haptic/release/release.yaml")
-            .contains("enabled: false # ours")
-    );
+    assert!(env.read(RELEASE).contains("enabled: false # ours"));
     assert!(!env.path(values).exists());
 }
 
@@ -624,7 +624,7 @@ fn an_edit_that_is_not_committed_stays_so() {
     for stage in [false, true] {
         let env = TestEnv::new();
         init(&env, 0, &["--provider", "flux", "--chart-version", "0.2.1"]);
-        let release = "out/apps/haptic/release/release.yaml";
+        let release = RELEASE;
         env.write(
             release,
             &env.read(release).replace("\"0.2.1\"", "\"0.2.2\""),
@@ -657,7 +657,7 @@ fn a_file_taken_out_of_git_on_purpose_stays_out() {
 fn what_was_kept_is_told_and_can_be_replaced() {
     let env = TestEnv::new();
     init(&env, 0, &["--provider", "flux"]);
-    let release = "out/apps/haptic/release/release.yaml";
+    let release = RELEASE;
     env.write(
         release,
         &env.read(release).replace("timeout: 15m", "timeout: 30m"),
@@ -722,7 +722,7 @@ fn a_leftover_behind_a_link_is_left() {
 fn a_staged_text_that_stands_nowhere_else_stops_the_run() {
     let env = TestEnv::new();
     init(&env, 0, &["--provider", "flux"]);
-    let release = "out/apps/haptic/release/release.yaml";
+    let release = RELEASE;
     let text = env.read(release);
     env.write(release, &format!("{text}# staged\n"));
     env.git("out", &["add", "."]);
@@ -741,42 +741,24 @@ fn a_staged_text_that_stands_nowhere_else_stops_the_run() {
 fn a_lost_pin_is_no_reason_to_guess_a_version() {
     let env = TestEnv::new();
     init(&env, 0, &["--provider", "flux", "--chart-version", "0.2.2"]);
-    bump(
-        &env,
-        "out/apps/haptic/release/release.yaml",
-        "      version: \"0.2.2\"\n",
-        "",
-    );
+    bump(&env, RELEASE, "      version: \"0.2.2\"\n", "");
     let run = init(&env, 3, &[]);
     assert!(run.stderr.contains("it was 0.2.2"), "{}", run.stderr);
     init(&env, 0, &["--on-conflict", "replace"]);
-    assert!(
-        env.read("out/apps/haptic/release/release.yaml")
-            .contains("version: \"0.2.2\"")
-    );
+    assert!(env.read(RELEASE).contains("version: \"0.2.2\""));
 }
 
 #[test]
 fn odd_pins_are_told() {
     let env = TestEnv::new();
     init(&env, 0, &["--provider", "flux", "--chart-version", "0.2.2"]);
-    bump(
-        &env,
-        "out/apps/haptic/release/release.yaml",
-        "\"0.2.2\"",
-        "\"0.2.1\"",
-    );
+    bump(&env, RELEASE, "\"0.2.2\"", "\"0.2.1\"");
     assert!(
         init(&env, 0, &[])
             .stderr
             .contains("was lowered from 0.2.2 to 0.2.1")
     );
-    bump(
-        &env,
-        "out/apps/haptic/release/release.yaml",
-        "\"0.2.1\"",
-        "\">=0.2\"",
-    );
+    bump(&env, RELEASE, "\"0.2.1\"", "\">=0.2\"");
     assert!(init(&env, 0, &[]).stderr.contains("not one exact version"));
 }
 
