@@ -3,11 +3,12 @@
 //! A command gathers facts, plans a [`plan::change::Change`] and applies it:
 //!
 //! - [`cli`] parses, [`command`] has one file for each use case;
-//! - [`model`], [`yaml`], [`layout`], [`haptic`] and [`plan`] are pure: values in, values out;
-//! - [`git`], [`registry`] and [`ui`] are the effects, [`world`] makes the real ones;
+//! - [`model`], [`yaml`], [`layout`], [`haptic`], [`secrets`] and [`plan`] are pure: values in, values out;
+//! - [`git`], [`registry`], [`cluster`], [`sops`] and [`ui`] are the effects, [`world`] makes the real ones;
 //! - [`error`] says what went wrong and what to do now.
 
 pub mod cli;
+pub mod cluster;
 pub mod command;
 pub mod error;
 pub mod git;
@@ -16,6 +17,8 @@ pub mod layout;
 pub mod model;
 pub mod plan;
 pub mod registry;
+pub mod secrets;
+pub mod sops;
 pub mod ui;
 pub mod world;
 pub mod yaml;
@@ -49,6 +52,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut world: World) -> E
         Command::Init(arguments) => command::init::run(arguments, &cli.common, &mut world, &mut ui),
         Command::Layouts(arguments) => command::layouts::run(arguments, &cli.common, &world),
         Command::Schema => Ok(command::schema::run()),
+        Command::Secrets(arguments) => {
+            command::secrets::run(arguments, &cli.common, &world, &mut ui)
+        }
     };
     let (status, printed) = match outcome {
         Ok(outcome) => (outcome.status, ui.result(name, &outcome)),
@@ -88,7 +94,7 @@ fn refuse(arguments: &[OsString], env: &Env, why: &clap::Error) -> ExitStatus {
             .iter()
             .skip(1)
             .filter_map(|a| a.to_str())
-            .find(|a| ["init", "layouts", "schema"].contains(a))
+            .find(|a| ["init", "layouts", "schema", "secrets"].contains(a))
             .unwrap_or("usage");
         let _ = Ui::real(Format::Json, Color::Never, 0)
             .error(name, &Report::of(&problem.into()))

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use super::secrets::SecretArgs;
+
 /// What to do where a file has a text of somebody else's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum OnConflict {
     /// Write nothing at all
+    #[default]
     Stop,
     /// Leave such files as they are
     Keep,
@@ -19,7 +22,7 @@ pub enum OnConflict {
 ///
 /// The folder is a repository's root, or becomes a new repository. Questions that no flag, variable or file answers are asked on a terminal;
 /// with --yes or without a terminal their defaults count.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct InitArgs {
     /// Folder of the repository; the one around the current folder where none is given
     #[arg(value_name = "DIR")]
@@ -48,6 +51,10 @@ pub struct InitArgs {
     #[command(flatten)]
     pub questions: Questions,
 
+    /// Values of Secrets that are sealed into the repository.
+    #[command(flatten)]
+    pub values: SecretArgs,
+
     /// What to do where a file has a text of somebody else's
     #[arg(long, value_name = "WHAT", default_value = "stop")]
     pub on_conflict: OnConflict,
@@ -60,7 +67,7 @@ pub struct InitArgs {
 }
 
 /// The questions that have flags.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Answers")]
 pub struct Questions {
     /// Name of the Helm chart
@@ -105,9 +112,15 @@ pub struct Questions {
     /// HAPTIC: PEM file of the CA that signs the webhook's certificate
     #[arg(long, value_name = "FILE")]
     pub webhook_ca: Option<PathBuf>,
-    /// How Secrets reach the cluster: manual or external-secrets
+    /// How Secrets reach the cluster: manual, sops, sealed-secrets or external-secrets
     #[arg(long, value_name = "HOW")]
     pub secrets: Option<String>,
+    /// SOPS: public age keys that Secrets are encrypted for, with commas between; CLUSTER=KEY for one cluster alone
+    #[arg(long, value_name = "KEYS")]
+    pub age_recipients: Option<String>,
+    /// SOPS: Secret in flux-system with the age key
+    #[arg(long, value_name = "NAME")]
+    pub sops_secret: Option<String>,
     /// External Secrets: ClusterSecretStore/NAME or SecretStore/NAME
     #[arg(long, value_name = "STORE")]
     pub secret_store: Option<String>,
@@ -148,6 +161,8 @@ impl Questions {
             ("argocd_namespace", &self.argocd_namespace),
             ("certificates", &self.certificates),
             ("secrets", &self.secrets),
+            ("age_recipients", &self.age_recipients),
+            ("sops_secret", &self.sops_secret),
             ("secret_store", &self.secret_store),
             ("secret_path", &self.secret_path),
             ("secrets_operator", &self.secrets_operator),

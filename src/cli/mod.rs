@@ -2,12 +2,14 @@
 
 pub mod init;
 pub mod layouts;
+pub mod secrets;
 pub mod variables;
 
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use self::secrets::SecretsCommand;
 use crate::ui::{Color, Format};
 
 /// Writes a GitOps config repository for the HAPTIC Helm chart, or any other, under Argo CD or Flux
@@ -69,6 +71,8 @@ pub enum Command {
     Layouts(layouts::LayoutsArgs),
     /// Print the JSON Schema of .haptic-scaffold.yaml
     Schema,
+    /// Create, seal, rotate and inspect the Secrets that the release needs
+    Secrets(secrets::SecretsArgs),
 }
 
 impl Command {
@@ -78,6 +82,14 @@ impl Command {
             Self::Init(_) => "init",
             Self::Layouts(_) => "layouts",
             Self::Schema => "schema",
+            Self::Secrets(arguments) => match &arguments.command {
+                SecretsCommand::List(_) => "secrets-list",
+                SecretsCommand::Apply(_) => "secrets-apply",
+                SecretsCommand::Script => "secrets-script",
+                SecretsCommand::Rotate(_) => "secrets-rotate",
+                SecretsCommand::AgeKey { .. } => "secrets-age-key",
+                SecretsCommand::TrialCertificates(_) => "secrets-trial-certificates",
+            },
         }
     }
 }

@@ -3,10 +3,14 @@
 pub mod files;
 pub mod gather;
 pub mod init;
+pub mod inputs;
 pub mod layouts;
 pub mod moves;
 pub mod next_steps;
+pub mod plain_secrets;
 pub mod schema;
+pub mod sealing;
+pub mod secrets;
 pub mod shell;
 pub mod values_lines;
 pub mod versions;

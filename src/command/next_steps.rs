@@ -65,6 +65,13 @@ impl NextSteps<'_> {
                 list(&new)
             ));
         }
+        if self.answers.secrets == SecretsBy::Sops && !new.is_empty() {
+            steps.push(format!(
+                "in {}: kubectl create secret generic {} --namespace flux-system --from-file=age.agekey=FILE, with the private age key",
+                list(&new),
+                self.answers.sops_secret
+            ));
+        }
         match self.answers.provider {
             Provider::Argo => self.argo(&new, &mut steps),
             Provider::Flux => self.flux(&new, &mut steps)?,

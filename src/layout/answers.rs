@@ -48,8 +48,14 @@ pub struct Answers {
     pub certificates: Option<Certificates>,
     /// The CA of the webhook's certificate, PEM.
     pub webhook_ca: Option<String>,
+    /// The CA that comes after it, PEM.
+    pub webhook_ca_next: Option<String>,
     /// How Secrets reach the cluster.
     pub secrets: SecretsBy,
+    /// Public age keys, with the cluster that one is for alone.
+    pub age_recipients: Vec<(Option<String>, String)>,
+    /// The Secret with the age key.
+    pub sops_secret: String,
     /// Store that the Secrets come from, as kind and name.
     pub secret_store: Option<(String, String)>,
     /// Path in the store.
@@ -112,10 +118,23 @@ impl Answers {
             chart_source: recorded.chart_source.unwrap_or(ChartSource::HelmRepository),
             certificates: recorded.certificates,
             webhook_ca: recorded.webhook_ca,
+            webhook_ca_next: recorded.webhook_ca_next,
             secrets: recorded.secrets.unwrap_or(SecretsBy::Manual),
             values_as: recorded.values_as.unwrap_or(ValuesAs::File),
             readme: recorded.readme.unwrap_or_else(|| "README.md".to_owned()),
             values: recorded.values,
+            age_recipients: recorded
+                .age_recipients
+                .unwrap_or_default()
+                .iter()
+                .map(|text| match text.split_once('=') {
+                    Some((cluster, key)) => (Some(cluster.to_owned()), key.to_owned()),
+                    None => (None, text.clone()),
+                })
+                .collect(),
+            sops_secret: recorded
+                .sops_secret
+                .unwrap_or_else(|| "sops-age".to_owned()),
             secret_store: recorded
                 .secret_store
                 .as_deref()
@@ -129,6 +148,29 @@ impl Answers {
             repo_url,
             path,
         })
+    }
+
+    /// The public age keys for a cluster.
+    pub fn recipients(&self, cluster: &str) -> Vec<&str> {
+        self.age_recipients
+            .iter()
+            .filter(|(of, _)| of.as_deref().is_none_or(|of| of == cluster))
+            .map(|(_, key)| key.as_str())
+            .collect()
+    }
+
+    /// Every CA that the webhook's certificate may come from, PEM.
+    pub fn webhook_cas(&self) -> Option<String> {
+        let first = self.webhook_ca.as_deref()?;
+        Some(format!(
+            "{first}{}",
+            self.webhook_ca_next.as_deref().unwrap_or_default()
+        ))
+    }
+
+    /// Whether Secrets stand in Git, sealed or encrypted.
+    pub fn seals(&self) -> bool {
+        matches!(self.secrets, SecretsBy::Sops | SecretsBy::SealedSecrets)
     }
 
     /// `""`, or the folder that everything goes below with a `/`.

@@ -32,6 +32,9 @@ const SAMPLE_PATH: &str = "below/here/";
 /// A CA that nobody has the key of, for samples.
 const SAMPLE_CA: &str = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
+/// A public age key that nobody has the private one of, for samples.
+const SAMPLE_AGE_KEY: &str = "age1sample";
+
 /// Checks the layouts of these names.
 pub fn check<'a>(catalog: &Catalog, names: impl Iterator<Item = &'a str>) -> Vec<Fault> {
     let mut faults: Vec<Fault> = Vec::new();
@@ -143,6 +146,7 @@ fn samples(layout: &Layout) -> Vec<Map<String, Value>> {
         json!("https://git.example.org/team/gitops.git"),
     );
     base.insert("webhook_ca".into(), json!(SAMPLE_CA));
+    base.insert("age_recipients".into(), json!([SAMPLE_AGE_KEY]));
     for question in layout
         .questions
         .iter()
@@ -190,7 +194,10 @@ fn samples(layout: &Layout) -> Vec<Map<String, Value>> {
     samples.retain(|sample| {
         sample.keys().all(|name| {
             layout.questions.iter().any(|q| &q.name == name)
-                || matches!(name.as_str(), "repo_url" | "webhook_ca" | "path")
+                || matches!(
+                    name.as_str(),
+                    "repo_url" | "webhook_ca" | "age_recipients" | "path"
+                )
         })
     });
     samples

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::answers::Answers;
 use super::definition::{ClusterCount, Layout, Provider};
 use super::profile::Profile;
-use super::recorded::{ChartSource, OwnAnswer, Style, Sync};
+use super::recorded::{ChartSource, OwnAnswer, SecretsBy, Style, Sync};
 use crate::model::chart::RepoKind;
 use crate::model::cluster::{Cluster, stages};
 
@@ -66,6 +66,13 @@ pub(super) fn context(
         "store": answers.secret_store.as_ref().map(|(kind, name)| json!({"kind": kind, "name": name})),
         "secret_path": answers.secret_path,
         "secrets_operator": answers.secrets_operator,
+        "sealing": match answers.secrets {
+            SecretsBy::Sops => Some("sops"),
+            SecretsBy::SealedSecrets => Some("sealed"),
+            SecretsBy::Manual | SecretsBy::ExternalSecrets => None,
+        },
+        "sops_secret": answers.sops_secret,
+        "sops_rules": sops_rules(layout, answers),
     });
     let Value::Object(mut all) = values else {
         unreachable!("json! of an object is an object")
@@ -95,6 +102,16 @@ pub(super) fn for_cluster(
     all
 }
 
+/// Adds what belongs to one Secret.
+pub(super) fn for_secret(
+    all: &Map<String, Value>,
+    secret: &crate::haptic::gitops::NeededSecret,
+) -> Map<String, Value> {
+    let mut all = all.clone();
+    all.insert("needed".into(), needed(secret));
+    all
+}
+
 /// As templates take it.
 pub(super) fn template_value(all: &Map<String, Value>) -> Template {
     Template::from(Serde(Value::Object(all.clone())))
@@ -110,7 +127,12 @@ pub(super) fn dirs(layout: &Layout, answers: &Answers, cluster: Option<&Cluster>
         }
         _ => String::new(),
     };
+    // An Application of a fleet has one folder for every cluster, so what is sealed for one lies beside that cluster's file.
+    let of_cluster = cluster
+        .filter(|_| layout.clusters == ClusterCount::Many && layout.provider == Provider::Argo)
+        .map(|cluster| format!("clusters/{}/{}-secrets", cluster.name, answers.release));
     json!({
+        "sealed": of_cluster.unwrap_or_else(|| format!("apps/{}{overlay}/secrets", answers.release)),
         "secrets": format!("apps/{}{overlay}/secrets", answers.release),
         "release": format!("apps/{}{overlay}/release", answers.release),
     })
@@ -172,8 +194,34 @@ fn secret_objects(answers: &Answers, profile: &Profile) -> String {
 }
 
 fn secrets(profile: &Profile) -> Vec<Value> {
-    let secret = |s: &crate::haptic::gitops::NeededSecret| json!({"short": s.short, "name": s.name, "type": s.kind, "keys": s.keys, "what": s.what, "command": s.command});
-    profile.secrets.iter().map(secret).collect()
+    profile.secrets.iter().map(needed).collect()
+}
+
+fn needed(s: &crate::haptic::gitops::NeededSecret) -> Value {
+    json!({"short": s.short, "name": s.name, "type": s.kind, "keys": s.keys, "what": s.what, "command": s.command})
+}
+
+/// The rules of `.sops.yaml`: one for each folder, whose path SOPS takes as a regular expression, seen from the file.
+fn sops_rules(layout: &Layout, answers: &Answers) -> Vec<Value> {
+    if answers.secrets != SecretsBy::Sops {
+        return Vec::new();
+    }
+    let mut rules: Vec<Value> = Vec::new();
+    for cluster in &answers.clusters {
+        let dirs = dirs(layout, answers, Some(cluster));
+        let folder = dirs["sealed"]
+            .as_str()
+            .unwrap_or_default()
+            .replace('.', "[.]");
+        let rule = json!({
+            "path": format!("^{folder}/.*[.]sops[.]yaml$"),
+            "age": answers.recipients(&cluster.name).join(","),
+        });
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    rules
 }
 
 fn haptic(answers: &Answers, profile: &Profile) -> Map<String, Value> {
@@ -190,8 +238,7 @@ fn haptic(answers: &Answers, profile: &Profile) -> Map<String, Value> {
         );
         // The chart puts `caBundle` into the webhook configuration as it stands: base64 of the PEM.
         let ca = answers
-            .webhook_ca
-            .as_deref()
+            .webhook_cas()
             .map(|pem| base64::engine::general_purpose::STANDARD.encode(pem));
         all.insert("ca_bundle".into(), json!(ca));
     }

@@ -68,6 +68,23 @@ pub enum Each {
     Cluster,
     /// Once for each environment, which is a cluster here.
     Environment,
+    /// Once for each Secret that the chart needs.
+    Secret,
+    /// Once for each Secret in each cluster.
+    #[serde(rename = "cluster-secret")]
+    ClusterSecret,
+}
+
+impl Each {
+    /// Whether it is repeated for each cluster.
+    pub fn is_of_cluster(self) -> bool {
+        self != Self::Secret
+    }
+
+    /// Whether it is repeated for each Secret.
+    pub fn is_of_secret(self) -> bool {
+        matches!(self, Self::Secret | Self::ClusterSecret)
+    }
 }
 
 /// A layout.
@@ -102,7 +119,8 @@ pub struct FileRule {
     pub path: String,
     /// What it is, for people.
     pub what: String,
-    /// Which template makes it.
+    /// Which template makes it; none where it is sealed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template: String,
     /// Repeated for each of these.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
@@ -125,6 +143,12 @@ pub struct FileRule {
     /// Where the version pin stands in it; the first that fits counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pin: Vec<PinRoute>,
+    /// Whether it is a Secret, sealed or encrypted as the answers say. It is written once: every sealing of the same value differs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sealed: bool,
+    /// Routes to scalars that follow the answers also where the rest of the file is the team's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub follows: Vec<String>,
 }
 
 fn scaffold() -> Owner {
@@ -205,6 +229,18 @@ impl Layout {
             .map_err(|why| Problem::invalid(why.to_string()))
             .with_context(|| format!("cannot read the layout `{place}`"))?;
         layout.name = name.to_owned();
+        if let Some(file) = layout
+            .files
+            .iter()
+            .find(|f| f.sealed && !f.each.is_some_and(Each::is_of_secret))
+        {
+            return Err(Problem::invalid(format!(
+                "`{}` is sealed, and nothing says for which Secret",
+                file.path
+            ))
+            .hint("add `for: secret`, or `for: cluster-secret`"))
+            .with_context(|| format!("cannot read the layout `{place}`"));
+        }
         for question in &mut layout.questions {
             question
                 .complete(standard)

@@ -7,6 +7,7 @@
 pub mod answers;
 pub mod catalog;
 pub mod check;
+mod claims;
 pub mod context;
 pub mod definition;
 pub mod given;

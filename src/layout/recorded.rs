@@ -74,9 +74,18 @@ pub struct RecordedAnswers {
     /// The CA of the webhook's certificate, PEM (HAPTIC, `certificates: external`). It is public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_ca: Option<String>,
+    /// The CA that comes after it, PEM, while `secrets rotate webhook-ca` is under way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook_ca_next: Option<String>,
     /// How Secrets reach the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secrets: Option<SecretsBy>,
+    /// Public age keys that Secrets are encrypted for (`secrets: sops`): `age1…` for every cluster, `cluster=age1…` for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub age_recipients: Option<Vec<String>>,
+    /// Secret in flux-system with the age key that opens them (`secrets: sops`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sops_secret: Option<String>,
     /// Store that the Secrets come from (`secrets: external-secrets`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_store: Option<String>,
@@ -170,6 +179,10 @@ choice! {
     SecretsBy {
         /// By hand; none stands in Git.
         Manual = "manual",
+        /// Encrypted in Git by SOPS; Flux decrypts them.
+        Sops = "sops",
+        /// Sealed in Git for a controller in the cluster.
+        SealedSecrets = "sealed-secrets",
         /// By External Secrets Operator; none stands in Git.
         ExternalSecrets = "external-secrets",
     }

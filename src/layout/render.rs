@@ -10,15 +10,14 @@ use serde_json::{Map, Value, json};
 use super::answers::Answers;
 use super::catalog::Catalog;
 use super::context::{self, Versions};
-use super::definition::{FileRule, Kinds, Layout, OrderRule, Owner, PinRoute, Syntax};
+use super::definition::{Each, FileRule, Kinds, Layout, OrderRule, Owner, PinRoute, Syntax};
 use super::order::Step;
 use super::profile::Profile;
-use super::recorded::syntax_text;
-use super::{resolve, templates, values};
+use super::{claims, resolve, templates, values};
 use crate::error::Problem;
+use crate::haptic::gitops::NeededSecret;
 use crate::model::cluster::Cluster;
 use crate::model::repo_path::RepoPath;
-use crate::yaml;
 
 /// A rendered file.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,8 +34,15 @@ pub struct Rendered {
     pub pins: Vec<PinRoute>,
     /// The cluster that it belongs to alone.
     pub cluster: Option<String>,
+    /// The Secret that it is, sealed: its text is then [`SEALED`], and what stands in the repository isn't made here.
+    pub secret: Option<&'static str>,
+    /// Routes to scalars that follow the answers also where the rest of the file is the team's.
+    pub follows: Vec<String>,
     syntax: Syntax,
 }
+
+/// Stands for the text of a sealed file wherever texts are compared: every sealing of the same value differs.
+pub const SEALED: &str = "sealed\n";
 
 impl Rendered {
     /// Whether it was checked as YAML.
@@ -72,6 +78,15 @@ pub struct Outline<'a> {
     pub path: RepoPath,
     /// The cluster that it belongs to alone.
     pub cluster: Option<&'a Cluster>,
+    /// The Secret that it is for, in a word.
+    pub secret: Option<&'static str>,
+}
+
+/// What a rule is repeated for, and what its templates know then.
+struct Turn<'a> {
+    cluster: Option<&'a Cluster>,
+    secret: Option<&'static str>,
+    context: Template,
 }
 
 struct Renderer<'a> {
@@ -83,6 +98,7 @@ struct Renderer<'a> {
     /// The context as templates take it, and that of each cluster.
     base: Template,
     per_cluster: Vec<(&'a Cluster, Template)>,
+    secrets: Vec<NeededSecret>,
 }
 
 /// Says which files there will be, without their texts: enough to look for pins in a repository.
@@ -147,6 +163,7 @@ impl<'a> Renderer<'a> {
             context,
             base: Template::UNDEFINED,
             per_cluster: Vec::new(),
+            secrets: profile.secrets,
         };
         renderer.refresh();
         renderer
@@ -223,30 +240,65 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// One context without a cluster, or one for each.
-    fn contexts(&self, each: bool) -> Vec<(Option<&'a Cluster>, &Template)> {
-        if each {
-            self.per_cluster
-                .iter()
-                .map(|(cluster, context)| (Some(*cluster), context))
-                .collect()
+    /// One turn without a cluster, or one for each; and that once, or for each Secret.
+    fn turns(&self, each: Option<Each>) -> Vec<Turn<'a>> {
+        let clusters = if each.is_some_and(Each::is_of_cluster) {
+            let of =
+                |(cluster, context): &'_ (&'a Cluster, Template)| (Some(*cluster), context.clone());
+            self.per_cluster.iter().map(of).collect()
         } else {
-            vec![(None, &self.base)]
+            vec![(None, self.base.clone())]
+        };
+        if !each.is_some_and(Each::is_of_secret) {
+            let turn = |(cluster, context)| Turn {
+                cluster,
+                secret: None,
+                context,
+            };
+            return clusters.into_iter().map(turn).collect();
         }
+        let mut turns = Vec::new();
+        for (cluster, _) in clusters {
+            for secret in &self.secrets {
+                turns.push(Turn {
+                    cluster,
+                    secret: Some(secret.short),
+                    context: self.context_of(cluster, Some(secret)),
+                });
+            }
+        }
+        turns
+    }
+
+    /// What templates know of a cluster and a Secret.
+    fn context_of(&self, cluster: Option<&Cluster>, secret: Option<&NeededSecret>) -> Template {
+        let mut all = self.context.clone();
+        if let Some(cluster) = cluster {
+            all = context::for_cluster(&all, self.layout, self.answers, cluster, self.versions);
+        }
+        if let Some(secret) = secret {
+            all = context::for_secret(&all, secret);
+        }
+        context::template_value(&all)
     }
 
     fn outline(&self) -> Result<Vec<Outline<'a>>> {
         let mut outlines = Vec::new();
         let mut taken = BTreeSet::new();
         for rule in &self.layout.files {
-            for (cluster, context) in self.contexts(rule.each.is_some()) {
-                if !self.holds(rule.when.as_ref(), context)? {
+            for Turn {
+                cluster,
+                secret,
+                context,
+            } in self.turns(rule.each)
+            {
+                if !self.holds(rule.when.as_ref(), &context)? {
                     continue;
                 }
                 let text = format!(
                     "{}{}",
                     self.answers.prefix(),
-                    self.text(&rule.path, context)?
+                    self.text(&rule.path, &context)?
                 );
                 let path = RepoPath::parse(&text).map_err(|why| {
                     Problem::invalid(format!("layout `{}`: {why}", self.layout.name))
@@ -262,6 +314,7 @@ impl<'a> Renderer<'a> {
                     rule,
                     path,
                     cluster,
+                    secret,
                 });
             }
         }
@@ -271,8 +324,8 @@ impl<'a> Renderer<'a> {
     fn order(&self) -> Result<Vec<Step>> {
         let mut steps: Vec<Step> = Vec::new();
         for rule in &self.layout.order {
-            for (_, context) in self.contexts(rule.each.is_some()) {
-                let Some(step) = self.step(rule, context, steps.len())? else {
+            for Turn { context, .. } in self.turns(rule.each) {
+                let Some(step) = self.step(rule, &context, steps.len())? else {
                     continue;
                 };
                 if !steps.iter().any(|known| known.object == step.object) {
@@ -347,6 +400,12 @@ impl<'a> Renderer<'a> {
 
     fn file(&self, outline: &Outline<'_>) -> Result<Rendered> {
         let rule = outline.rule;
+        if rule.sealed {
+            return Ok(Rendered {
+                text: SEALED.to_owned(),
+                ..rendered(outline, Syntax::Text)
+            });
+        }
         let own = self
             .per_cluster
             .iter()
@@ -365,7 +424,7 @@ impl<'a> Renderer<'a> {
             });
         if syntax == Syntax::Yaml {
             let kinds = self.kinds(rule, context)?;
-            check_yaml(&text, kinds.as_deref()).with_context(|| {
+            claims::check(&text, kinds.as_deref()).with_context(|| {
                 format!(
                     "template `{}` makes a wrong `{}`",
                     rule.template, outline.path
@@ -373,13 +432,8 @@ impl<'a> Renderer<'a> {
             })?;
         }
         Ok(Rendered {
-            path: outline.path.clone(),
             text,
-            owner: rule.owner,
-            what: rule.what.clone(),
-            pins: rule.pin.clone(),
-            cluster: outline.cluster.map(|cluster| cluster.name.clone()),
-            syntax,
+            ..rendered(outline, syntax)
         })
     }
 
@@ -397,46 +451,18 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// Valid YAML, no key twice, and the objects that were claimed.
-fn check_yaml(text: &str, kinds: Option<&[String]>) -> Result<()> {
-    let documents = yaml::parse_strict(text)
-        .map_err(|why| Problem::invalid(format!("not valid YAML: {}", syntax_text(&why))))?;
-    let Some(kinds) = kinds else { return Ok(()) };
-    let found: Vec<&str> = documents
-        .iter()
-        .filter_map(|d| d.root.as_ref())
-        .map(|root| {
-            root.get("kind")
-                .and_then(yaml::Node::as_str)
-                .unwrap_or("no kind")
-        })
-        .collect();
-    if found != kinds {
-        return Err(Problem::invalid(format!(
-            "it claims the objects {}, and has {}",
-            kinds.join(", "),
-            found.join(", ")
-        ))
-        .into());
-    }
-    let named = documents
-        .iter()
-        .filter_map(|d| d.root.as_ref())
-        .all(|root| {
-            let is_kustomize = root
-                .get("apiVersion")
-                .and_then(yaml::Node::as_str)
-                .is_some_and(|v| v.starts_with("kustomize.config.k8s.io/"));
-            is_kustomize
-                || root
-                    .get("metadata")
-                    .and_then(|m| m.get("name"))
-                    .and_then(yaml::Node::as_str)
-                    .is_some_and(|n| !n.is_empty())
-        });
-    if named {
-        Ok(())
-    } else {
-        Err(Problem::invalid("an object has no name").into())
+/// The file of an outline, without its text.
+fn rendered(outline: &Outline<'_>, syntax: Syntax) -> Rendered {
+    let rule = outline.rule;
+    Rendered {
+        path: outline.path.clone(),
+        text: String::new(),
+        owner: rule.owner,
+        what: rule.what.clone(),
+        pins: rule.pin.clone(),
+        cluster: outline.cluster.map(|cluster| cluster.name.clone()),
+        secret: outline.secret.filter(|_| rule.sealed),
+        follows: rule.follows.clone(),
+        syntax,
     }
 }

@@ -186,7 +186,10 @@ fn wrong(question: &Question, origin: &Origin, why: &str) -> anyhow::Error {
 fn refuse_strangers(layout: &Layout, given: &GivenAnswers) -> Result<()> {
     for (name, answer) in &given.0 {
         if layout.questions.iter().any(|q| &q.name == name)
-            || matches!(name.as_str(), "layout" | "values" | "provider")
+            || matches!(
+                name.as_str(),
+                "layout" | "values" | "provider" | "webhook_ca_next"
+            )
         {
             continue;
         }

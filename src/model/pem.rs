@@ -83,7 +83,7 @@ pub fn certificates(text: &str) -> Result<String, PemError> {
         if der.first() != Some(&0x30) {
             return Err(PemError::Broken("it is no DER sequence".to_owned()));
         }
-        certificates.push_str(&block(&STANDARD.encode(&der)));
+        certificates.push_str(&encode(&der));
     }
     if certificates.is_empty() {
         Err(PemError::NoCertificate)
@@ -92,9 +92,11 @@ pub fn certificates(text: &str) -> Result<String, PemError> {
     }
 }
 
-fn block(base64: &str) -> String {
+/// A certificate as PEM, in lines of 64 characters.
+pub fn encode(der: &[u8]) -> String {
+    let base64 = STANDARD.encode(der);
     let mut block = "-----BEGIN CERTIFICATE-----\n".to_owned();
-    let mut rest = base64;
+    let mut rest = base64.as_str();
     while !rest.is_empty() {
         let (line, more) = rest.split_at(rest.len().min(64));
         block.push_str(line);

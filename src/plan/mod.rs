@@ -8,4 +8,6 @@ pub mod change;
 pub mod lock;
 pub mod message;
 pub mod pin;
+pub mod purpose;
 pub mod scaffold;
+mod sealed;

@@ -65,6 +65,34 @@ pub fn written_as_in(text: &str, other: &str, routes: &[PinRoute]) -> String {
     }
 }
 
+/// Returns a text with the scalars at some routes as in `new`, where that is all that `old` and `new` differ by and the text has them as `old`.
+pub fn followed(text: &str, old: &str, new: &str, routes: &[String]) -> Option<String> {
+    let (mut followed, mut base) = (text.to_owned(), old.to_owned());
+    for route in routes {
+        let scalar = |text: &str| scalar_at(text, route);
+        let (before, now) = (scalar(old)?, scalar(new)?);
+        if before == now {
+            continue;
+        }
+        if scalar(&followed)? != before {
+            return None;
+        }
+        let route = Route::parse(route).ok()?;
+        let replace = |text: &str| yaml::replace_scalar(text, 0, &route, &now).ok();
+        followed = replace(&followed)?;
+        base = replace(&base)?;
+    }
+    (base == new && followed != text).then_some(followed)
+}
+
+/// The scalar at a route of the first document.
+pub fn scalar_at(text: &str, route: &str) -> Option<String> {
+    let stream = yaml::parse(text);
+    let root = stream.documents.first()?.root.as_ref()?;
+    let node = root.find(&Route::parse(route).ok()?).ok()?;
+    node.as_str().map(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +106,20 @@ mod tests {
             route("HelmRelease", "spec.chart.spec.version"),
             route("OCIRepository", "spec.ref.tag"),
         ]
+    }
+
+    #[test]
+    fn a_scalar_follows_where_nothing_else_has_to_change() {
+        let routes = ["a.ca".to_owned()];
+        let (old, new) = ("a:\n  ca: T2xk\n", "a:\n  ca: TmV3\n");
+        let mine = "# mine\na:\n  ca: T2xk # its CA\n  b: 1\n";
+        assert_eq!(
+            followed(mine, old, new, &routes).as_deref(),
+            Some("# mine\na:\n  ca: TmV3 # its CA\n  b: 1\n")
+        );
+        assert_eq!(followed("a:\n  ca: other\n", old, new, &routes), None);
+        assert_eq!(followed(mine, old, "a:\n  ca: TmV3\nc: 1\n", &routes), None);
+        assert_eq!(followed(mine, old, old, &routes), None);
     }
 
     #[test]

@@ -8,11 +8,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::change::{Change, Commit, FileChange, Verdict};
 use super::lock::{Lock, LockedFile};
-use super::message::{DIGEST_TRAILER, KEY_TRAILER, Message, VERSION_TRAILER, digest};
-use super::{answers_file, lock, pin};
+use super::purpose::{Purpose, key, message};
+use super::{answers_file, lock, pin, sealed};
 use crate::layout::definition::{Owner, PinRoute};
 use crate::layout::recorded::FILE_NAME as ANSWERS_FILE;
-use crate::layout::render::Rendered;
+use crate::layout::render::{Rendered, SEALED};
 use crate::model::repo_path::RepoPath;
 use crate::model::text::unix_lines;
 use crate::model::tree::{self, Entry, Tree};
@@ -62,6 +62,10 @@ pub struct Facts<'a> {
     pub is_pending: bool,
     /// The answers to record.
     pub answers: &'a Map<String, Value>,
+    /// What it is about.
+    pub purpose: &'a Purpose,
+    /// New texts of sealed files, by the path that was rendered.
+    pub sealed: &'a BTreeMap<RepoPath, String>,
     /// What was rendered last.
     pub lock: &'a Lock,
     /// What the answers of the last run said.
@@ -123,45 +127,6 @@ pub fn plan(tree: &dyn Tree, facts: &Facts<'_>) -> Result<Change> {
         message,
         files,
     })
-}
-
-/// Two scaffolds of one repository are two subjects.
-fn key(facts: &Facts<'_>) -> String {
-    match facts.prefix.trim_end_matches('/') {
-        "" => format!("init {}", facts.release),
-        folder => format!("init {} {folder}", facts.release),
-    }
-}
-
-fn message(facts: &Facts<'_>, files: &[FileChange]) -> Message {
-    let verb = if facts.is_first {
-        "Scaffold"
-    } else {
-        "Re-render"
-    };
-    let mut trailers = vec![(KEY_TRAILER.to_owned(), key(facts))];
-    trailers.extend(
-        facts
-            .versions
-            .iter()
-            .map(|version| (VERSION_TRAILER.to_owned(), version.clone())),
-    );
-    trailers.push((
-        DIGEST_TRAILER.to_owned(),
-        digest(
-            files
-                .iter()
-                .filter(|f| f.verdict.writes() || f.verdict == Verdict::Same),
-        ),
-    ));
-    Message {
-        subject: format!("{verb} the config repository of {}", facts.release),
-        body: format!(
-            "Layout {} for the chart {}.",
-            facts.layout.layout, facts.chart
-        ),
-        trailers,
-    }
 }
 
 /// A file of the tool's own, which is written as it has to be.
@@ -254,6 +219,9 @@ fn refusal(text: &str) -> String {
 }
 
 fn plan_file(tree: &dyn Tree, facts: &Facts<'_>, rendered: &Rendered) -> Result<FileChange> {
+    if rendered.secret.is_some() {
+        return sealed::plan(tree, facts, rendered);
+    }
     let path = tree::resolve(tree, &rendered.path)?;
     let known = facts.lock.files.get(&rendered.path);
     let mut new = rendered.text.clone();
@@ -262,7 +230,16 @@ fn plan_file(tree: &dyn Tree, facts: &Facts<'_>, rendered: &Rendered) -> Result<
             let here = String::from_utf8_lossy(&unix_lines(&old)).into_owned();
             // A pin stays as people wrote it, quotes and all.
             new = pin::written_as_in(&new, &here, &rendered.pins);
-            let (verdict, why) = judge(facts, rendered, &here, &new);
+            let (verdict, why) = match followed(facts, rendered, &here) {
+                Some(text) => {
+                    new = text;
+                    (
+                        Verdict::Update,
+                        "yours, and only what follows the answers is changed".to_owned(),
+                    )
+                }
+                None => judge(facts, rendered, &here, &new),
+            };
             (Some(old), verdict, why)
         }
         Some(_) => (None, Verdict::Conflict, "a folder has this name".to_owned()),
@@ -288,6 +265,15 @@ fn plan_file(tree: &dyn Tree, facts: &Facts<'_>, rendered: &Rendered) -> Result<
         old,
         new: Some(new.into_bytes()),
     })
+}
+
+/// A file of the team's in which only those scalars have to change that follow the answers, and in which they are as earlier answers gave them.
+fn followed(facts: &Facts<'_>, rendered: &Rendered, here: &str) -> Option<String> {
+    let starter = facts.before.starters.get(&rendered.path)?;
+    if rendered.owner != Owner::User || starter == here {
+        return None;
+    }
+    pin::followed(here, starter, &rendered.text, &rendered.follows)
 }
 
 /// Compares a file with what is wanted and with what was rendered last.
@@ -391,7 +377,7 @@ fn plan_leftover(
         .get(path)
         .map(Vec::as_slice)
         .unwrap_or_default();
-    let is_untouched = here == pin::with_pin_of(&locked.text, &here, pins);
+    let is_untouched = locked.text == SEALED || here == pin::with_pin_of(&locked.text, &here, pins);
     let is_carried = facts.before.carried.as_ref() == Some(path);
     let (verdict, why) = if at != *path {
         (

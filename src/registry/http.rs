@@ -3,9 +3,11 @@
 //! Owns the connection settings, time-outs, back-off and the rule that an `Authorization` header
 //! never leaves its origin. It must not know registries or read bodies. Start from [`Http::get`].
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use rustls::crypto::aws_lc_rs;
 use ureq::Agent;
 use ureq::http::{HeaderMap, Response};
 use ureq::tls::{RootCerts, TlsConfig};
@@ -74,6 +76,7 @@ impl Http {
     pub(super) fn with_limits(user_agent: &str, pause: Pause, max_body: u64) -> Self {
         let tls = TlsConfig::builder()
             .root_certs(RootCerts::PlatformVerifier)
+            .unversioned_rustls_crypto_provider(Arc::new(aws_lc_rs::default_provider()))
             .build();
         let config = Agent::config_builder()
             .user_agent(user_agent)

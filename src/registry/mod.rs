@@ -29,8 +29,9 @@ pub use error::{Asked, RegistryError};
 pub use newest::newest_stable;
 pub use source::{AddressError, ChartSource};
 
-use http::Http;
+use http::{Ask, Http};
 use source::Place;
+use url::Url;
 
 /// One published version of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +54,13 @@ pub trait Registry {
     /// A [`RegistryError`] when the source cannot be reached, refuses, or answers with something
     /// that is not a complete list. A partial list is never returned.
     fn versions(&self, source: &ChartSource) -> Result<Vec<Published>, RegistryError>;
+
+    /// Fetches a public file by its `https` address, or by `http` from this machine.
+    ///
+    /// # Errors
+    ///
+    /// A [`RegistryError`] when the address is none or isn't encrypted, or there is no complete answer.
+    fn file(&self, aim: &str, address: &str) -> Result<Vec<u8>, RegistryError>;
 }
 
 /// Asks chart sources over HTTP.
@@ -93,5 +101,28 @@ impl Registry for HttpRegistry {
                 helm_repo::versions(&self.http, credentials, index, chart)
             }
         }
+    }
+
+    fn file(&self, aim: &str, address: &str) -> Result<Vec<u8>, RegistryError> {
+        let unsafe_target = |reason: &str| RegistryError::UnsafeTarget {
+            asked: Asked {
+                aim: aim.to_owned(),
+                url: address.split('?').next().unwrap_or_default().to_owned(),
+            },
+            reason: reason.to_owned(),
+        };
+        let url = Url::parse(address).ok_or_else(|| unsafe_target("it is no https address"))?;
+        if url.is_plain() && !url.is_loopback() {
+            return Err(unsafe_target(
+                "it is not encrypted, so somebody between could put a certificate of their own in its place",
+            ));
+        }
+        let ask = Ask {
+            aim,
+            url: &url,
+            accept: "*/*",
+            authorization: None,
+        };
+        Ok(self.http.get(&ask)?.into_success()?.body)
     }
 }

@@ -126,6 +126,11 @@ impl Url {
         self.port.unwrap_or(if self.plain { 80 } else { 443 })
     }
 
+    /// Tells whether the connection isn't encrypted.
+    pub(super) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
     /// Tells whether the host is this machine.
     pub(super) fn is_loopback(&self) -> bool {
         is_loopback(&self.host)

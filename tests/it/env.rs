@@ -26,10 +26,14 @@ impl TestEnv {
         let home = root.path().join("home");
         std::fs::create_dir(&home).expect("a home");
         std::fs::create_dir(root.path().join("work")).expect("a work folder");
+        let around = std::env::var_os("PATH").unwrap_or_default();
+        let folders =
+            std::iter::once(root.path().join("bin")).chain(std::env::split_paths(&around));
+        let path = std::env::join_paths(folders).expect("a path");
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let vars = BTreeMap::from(
             [
-                ("PATH", std::env::var("PATH").unwrap_or_default()),
+                ("PATH", path.to_string_lossy().into_owned()),
                 ("HOME", text(&home)),
                 ("XDG_CONFIG_HOME", text(&home.join("xdg"))),
                 ("LANG", "C.UTF-8".to_owned()),
@@ -83,6 +87,23 @@ impl TestEnv {
     pub fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.path(path))
             .unwrap_or_else(|why| panic!("cannot read {path}: {why}"))
+    }
+
+    /// Sets the mode of a file below the work folder.
+    pub fn mode(&self, path: &str, mode: u32) -> &Self {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(self.path(path), mode).expect("sets the mode");
+        self
+    }
+
+    /// Puts a shell script first on the PATH of every program.
+    pub fn program_on_path(&self, name: &str, script: &str) {
+        let path = self.root.path().join("bin").join(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        std::fs::write(&path, script).expect("writes");
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a program");
     }
 
     /// Runs the program itself.

@@ -16,6 +16,12 @@ pub struct Case {
 /// The CA that the external cases name: public, with a key that nobody has any more.
 pub const CA: &str = include_str!("../golden/webhook-ca.pem");
 
+/// A sealing certificate whose key nobody has any more.
+pub const SEALING: &str = include_str!("../golden/sealing.pem");
+
+/// A public age key whose private one nobody has any more.
+pub const AGE_KEY: &str = "age13e9xvzj8nwga0cyx5lu0tqjrgnyy6f7zqrpjrvhz4r0xleagny6qyke323";
+
 /// Where the repositories of all cases are said to be.
 pub const REPO_URL: &str = "https://git.example.org/team/gitops.git";
 
@@ -102,6 +108,34 @@ pub fn cases() -> Vec<Case> {
             "",
         ));
     }
+    for (layout, clusters) in [
+        ("flux-cluster", ""),
+        ("flux-fleet", "staging,production"),
+        ("argo-cluster", ""),
+        ("argo-fleet", "staging,production"),
+    ] {
+        let sops = ["--secrets", "sops", "--age-recipients", AGE_KEY];
+        let sealed = [
+            "--secrets",
+            "sealed-secrets",
+            "--sealing-certificate",
+            "sealing.pem",
+        ];
+        for (name, flags) in [("sops", sops), ("sealed-secrets", sealed)] {
+            if name == "sops" && layout.starts_with("argo") {
+                continue;
+            }
+            cases.push(case(&format!("{layout}-{name}"), layout, &flags, clusters));
+            let external = ["--certificates", "external", "--secret-files", "keys"];
+            let flags = [&flags[..], &external].concat();
+            cases.push(case(
+                &format!("{layout}-{name}-external"),
+                layout,
+                &flags,
+                clusters,
+            ));
+        }
+    }
     cases.push(case(
         "flux-cluster-bootstrap",
         "flux-cluster",
@@ -133,7 +167,7 @@ fn case(name: &str, layout: &str, flags: &[&str], clusters: &str) -> Case {
     } else {
         all.extend(["--chart-version".to_owned(), "6.2.0".to_owned()]);
     }
-    if flags.contains(&"external") {
+    if flags.contains(&"external") && !flags.contains(&"--secret-files") {
         all.extend(["--webhook-ca".to_owned(), "webhook-ca.pem".to_owned()]);
     }
     if !clusters.is_empty() {
@@ -147,11 +181,55 @@ fn case(name: &str, layout: &str, flags: &[&str], clusters: &str) -> Case {
 
 /// Runs `init` for a case into the folder `out`.
 pub fn init(env: &TestEnv, case: &Case, more: &[&str]) {
-    env.write("webhook-ca.pem", CA);
+    given(env);
     let mut arguments = vec!["init", "out"];
     arguments.extend(case.flags.iter().map(String::as_str));
     arguments.extend(more);
     env.expect(0, &arguments);
+}
+
+/// The files that the cases' flags name, and their `sops`.
+pub fn given(env: &TestEnv) {
+    env.write("webhook-ca.pem", CA);
+    env.write("sealing.pem", SEALING);
+    keys(env);
+    fake_sops(env);
+}
+
+/// Puts the tests' certificates and keys into the folder `keys`.
+pub fn keys(env: &TestEnv) {
+    for (name, text) in files(&folder().join("keys")) {
+        env.write(&format!("keys/{name}"), &text);
+        env.mode(&format!("keys/{name}"), 0o600);
+    }
+}
+
+/// Puts a program `sops` first on the PATH that hides every value and encrypts nothing: what the real one does is for the tests with real programs.
+pub fn fake_sops(env: &TestEnv) {
+    env.program_on_path("sops", FAKE_SOPS);
+}
+
+const FAKE_SOPS: &str = r#"#!/bin/sh
+while [ $# -gt 0 ]; do
+  case $1 in --age) age=$2; shift;; esac
+  shift
+done
+sed -E '/^data:/,$ s/^(  [A-Za-z._]+: ).*/\1ENC[not really]/'
+printf 'sops:\n    age:\n        - recipient: %s\n    version: 0.0.0\n' "$age"
+"#;
+
+/// Every sealing differs, so what is sealed is cut out.
+fn without_sealings(mut files: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    for (path, text) in &mut files {
+        if path.ends_with(".sealed.yaml") {
+            let lines = text.lines().map(|line| match line.split_once(": Ag") {
+                Some((key, _)) => format!("{key}: Ag\n"),
+                None => format!("{line}\n"),
+            });
+            *text = lines.collect();
+        }
+    }
+    files
 }
 
 fn folder() -> PathBuf {
@@ -183,7 +261,7 @@ fn every_case_writes_its_golden_folder_and_a_second_run_nothing() {
     for case in cases() {
         let env = TestEnv::new();
         init(&env, &case, &[]);
-        let written = files(&env.path("out"));
+        let written = without_sealings(files(&env.path("out")));
         let golden = folder().join(&case.name);
         if std::env::var_os("HAPTIC_SCAFFOLD_BLESS").is_some() {
             bless(&golden, &written);

@@ -14,8 +14,10 @@
 
 mod architecture;
 mod cli;
+mod cluster;
 mod docs;
 mod env;
+mod fake_cluster;
 mod git;
 mod golden;
 mod interrupted;
@@ -23,4 +25,5 @@ mod kit;
 mod real_cluster;
 mod real_programs;
 mod rerun;
+mod secrets;
 mod terminal;

@@ -11,11 +11,11 @@ use crate::command::files;
 use crate::command::versions::{self, Places, Standing, Wanted};
 use crate::error::{ExitStatus, Problem};
 use crate::layout::answers::Answers;
-use crate::layout::definition::Layout;
+use crate::layout::definition::{Layout, Provider};
 use crate::layout::given::{GivenAnswers, Origin};
 use crate::layout::profile;
 use crate::layout::question::QuestionKind;
-use crate::layout::recorded::{self, RecordedAnswers};
+use crate::layout::recorded::{self, Certificates, RecordedAnswers, SecretsBy};
 use crate::layout::render::{Outline, outline};
 use crate::layout::resolve::{Ask, NobodyToAsk, resolve};
 use crate::model::cluster::Cluster;
@@ -35,8 +35,10 @@ const OF_THE_CHART: [&str; 6] = [
 impl Init<'_> {
     pub(super) fn answer(&mut self) -> Result<Answered> {
         let mut given = self.given()?;
+        self.add_rotated(&mut given);
         let asks = self.world.is_terminal && !self.common.yes;
         let layout = self.catalog.layout(&self.layout_name(&mut given, asks)?)?;
+        refuse_sops(&layout, &given)?;
         self.read_files(&mut given, &layout)?;
         let world_folder = self.world.folder.clone();
         let read = move |path: &str| pem_file(&world_folder.join(path));
@@ -55,6 +57,7 @@ impl Init<'_> {
         )?;
         let own_values = self.own_values(&given, &resolved)?;
         own_values::keep(&layout, &mut resolved, own_values.as_ref(), &given);
+        keep_next_ca(&mut resolved, &given)?;
         let answers = Answers::of(&layout, &resolved, self.gathered.path.clone())?;
         tidy(&mut resolved, &layout, &answers);
         self.check_answers(&layout, &answers)?;
@@ -184,6 +187,32 @@ impl Init<'_> {
         Ok(given)
     }
 
+    /// What a rotation says goes before everything that was recorded.
+    fn add_rotated(&self, given: &mut GivenAnswers) {
+        let Some(rotation) = self.rotation else {
+            return;
+        };
+        for (name, text) in [
+            ("webhook_ca", &rotation.webhook_ca),
+            ("webhook_ca_next", &rotation.webhook_ca_next),
+        ] {
+            if let Some(text) = text {
+                given.add_variable(name, json!(text));
+            }
+        }
+    }
+
+    /// The CA among the files of Secrets, where no other place says it.
+    fn add_ca_of_files(&self, given: &mut GivenAnswers) {
+        let folder = self.arguments.values.secret_files.as_ref();
+        let file = folder.map(|folder| self.world.folder.join(folder).join("webhook-ca.crt"));
+        if let Some(file) = file.filter(|file| file.is_file())
+            && given.text("certificates") == Some(Certificates::External.as_str())
+        {
+            given.add("webhook_ca", json!(file.to_string_lossy()), Origin::Flag);
+        }
+    }
+
     /// A variable that nothing knows is most likely misspelt, and would be lost in silence.
     fn warn_of_unknown_variables(&mut self, layout: &Layout) {
         let mut known = crate::cli::variables::names();
@@ -281,6 +310,7 @@ impl Init<'_> {
                 given.add_variable(&question.name, json!(value));
             }
         }
+        self.add_ca_of_files(given);
         for question in &layout.questions {
             if question.kind() != QuestionKind::File {
                 continue;
@@ -301,6 +331,31 @@ impl Init<'_> {
         }
         Ok(())
     }
+}
+
+/// Argo CD has no decryption of its own, and applies what stands in Git as it stands.
+fn refuse_sops(layout: &Layout, given: &GivenAnswers) -> Result<()> {
+    if layout.provider != Provider::Argo || given.text("secrets") != Some(SecretsBy::Sops.as_str())
+    {
+        return Ok(());
+    }
+    Err(Problem::invalid("cannot use `secrets: sops` under Argo CD: it decrypts nothing, and would apply the ciphertext as if it were the password")
+        .hint("`--secrets sealed-secrets` keeps Secrets in Git and has a controller in the cluster open them")
+        .hint("`--secrets external-secrets` or `--secrets manual` keep them out of Git")
+        .into())
+}
+
+/// The next CA is no question: `secrets rotate webhook-ca` alone sets it, and takes it away with an empty one.
+fn keep_next_ca(resolved: &mut Map<String, Value>, given: &GivenAnswers) -> Result<()> {
+    let next = given
+        .text("webhook_ca_next")
+        .filter(|next| !next.is_empty());
+    if let (Some(next), true) = (next, resolved.contains_key("webhook_ca")) {
+        let next = pem::certificates(next)
+            .map_err(|why| Problem::invalid(format!("cannot use `webhook_ca_next`: {why}")))?;
+        resolved.insert("webhook_ca_next".into(), json!(next));
+    }
+    Ok(())
 }
 
 fn add_file(

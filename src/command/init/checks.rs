@@ -50,6 +50,7 @@ impl Init<'_> {
             .into());
         }
         self.check_ca(answers)?;
+        check_recipients(answers)?;
         let needs_store = answers.secrets == SecretsBy::ExternalSecrets
             && answers.certificates == Some(Certificates::External);
         if needs_store && answers.secret_store.is_none() {
@@ -149,6 +150,47 @@ impl Init<'_> {
         }
         Ok(())
     }
+}
+
+/// SOPS would say that a recipient is malformed only after values were made, and what is encrypted for nobody opens nowhere.
+fn check_recipients(answers: &Answers) -> Result<()> {
+    if answers.secrets != SecretsBy::Sops {
+        return Ok(());
+    }
+    for (cluster, key) in &answers.age_recipients {
+        let is_private = key.to_uppercase().starts_with("AGE-SECRET-KEY");
+        if is_private {
+            return Err(Problem::invalid("`age_recipients` has a private key, which must never stand in Git; it is not repeated here")
+                .hint("give the public one, age1…: age-keygen -y FILE prints it")
+                .into());
+        }
+        if let Err(why) = key.parse::<age::x25519::Recipient>() {
+            return Err(Problem::invalid(format!("`age_recipients`: `{key}` is no public age key: {why}"))
+                .hint("`haptic-scaffold secrets age-key FILE` makes a key and prints its public part, age1…")
+                .into());
+        }
+        if let Some(cluster) = cluster
+            && answers.clusters.iter().all(|known| known.name != *cluster)
+        {
+            return Err(Problem::invalid(format!(
+                "`age_recipients` has a key for `{cluster}`, and `clusters` has no such cluster"
+            ))
+            .into());
+        }
+    }
+    if let Some(cluster) = answers
+        .clusters
+        .iter()
+        .find(|cluster| answers.recipients(&cluster.name).is_empty())
+    {
+        return Err(Problem::invalid(format!(
+            "`age_recipients` has no key for the cluster `{}`",
+            cluster.name
+        ))
+        .hint("a key without a cluster's name before it is for all of them")
+        .into());
+    }
+    Ok(())
 }
 
 /// Helm's longest name of a release, which the parent Application of a cluster has too.

@@ -3,6 +3,7 @@
 mod answer;
 mod checks;
 mod own_values;
+mod rotation;
 mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,9 @@ use serde_json::{Map, Value, json};
 
 use super::files;
 use super::gather::{self, Gathered, Places, gather};
+use super::inputs::Inputs;
 use super::next_steps::NextSteps;
+use super::sealing::{Sealed, Sealer};
 use super::versions::Chosen;
 use crate::cli::Common;
 use crate::cli::init::{InitArgs, OnConflict as Flag};
@@ -34,6 +37,8 @@ use crate::plan::lock::Lock;
 use crate::plan::scaffold::{self, Before, Facts, OnConflict};
 use crate::ui::{Outcome, Ui};
 use crate::world::World;
+
+pub(super) use rotation::{Rotation, rotate};
 
 /// Runs `init`.
 ///
@@ -71,6 +76,8 @@ pub fn run(
         gathered: &gathered,
         catalog: &catalog,
         last: LastRun::of(&gathered, &catalog),
+        rotation: None,
+        is_init: true,
     };
     let answered = init.answer()?;
     init.say_details(&answered);
@@ -99,7 +106,7 @@ fn recover_first(places: &Places<'_>) -> Result<()> {
 }
 
 /// The layouts: embedded ones, with those of `--layouts` or of the recorded folder over them.
-fn catalog(arguments: &InitArgs, gathered: &Gathered, world: &World) -> Result<Catalog> {
+pub(super) fn catalog(arguments: &InitArgs, gathered: &Gathered, world: &World) -> Result<Catalog> {
     let recorded = gathered
         .recorded
         .as_ref()
@@ -120,16 +127,18 @@ fn catalog(arguments: &InitArgs, gathered: &Gathered, world: &World) -> Result<C
 }
 
 /// The layout and the answers of the last run.
-struct LastRun {
-    layout: Layout,
-    answers: Answers,
+pub(super) struct LastRun {
+    /// The layout.
+    pub(super) layout: Layout,
+    /// The answers.
+    pub(super) answers: Answers,
     resolved: Map<String, Value>,
 }
 
 impl LastRun {
     /// What the lock says, where it can still be understood. The answers in `.haptic-scaffold.yaml` may have been edited since, and count only
     /// where the lock has none.
-    fn of(gathered: &Gathered, catalog: &Catalog) -> Option<Self> {
+    pub(super) fn of(gathered: &Gathered, catalog: &Catalog) -> Option<Self> {
         let recorded = || Some(gathered.recorded.as_ref()?.0.answers.as_ref()?.to_map());
         let locked = Some(&gathered.lock.answers)
             .filter(|answers| !answers.is_empty())
@@ -153,6 +162,9 @@ struct Init<'a> {
     gathered: &'a Gathered,
     catalog: &'a Catalog,
     last: Option<LastRun>,
+    rotation: Option<&'a Rotation<'a>>,
+    /// Whether it is `init` itself.
+    is_init: bool,
 }
 
 /// Every answer, and the version of each cluster.
@@ -194,7 +206,7 @@ impl Init<'_> {
         }
     }
 
-    fn plan(&self, answered: &Answered) -> Result<Change> {
+    fn plan(&mut self, answered: &Answered) -> Result<Change> {
         let Answered {
             layout,
             answers,
@@ -208,6 +220,11 @@ impl Init<'_> {
             .map(|(text, place)| OwnValues { text, place });
         let rendering = render(self.catalog, layout, answers, &chosen.versions, own)?;
         let before = self.before(answered, &rendering)?;
+        let sealed = self.seal(answers, &rendering.files)?;
+        let purpose = self
+            .rotation
+            .map(|rotation| rotation.purpose.clone())
+            .unwrap_or_default();
         let versions: BTreeSet<String> = chosen.versions.values().cloned().collect();
         let lock = Lock {
             layout: layout.name.clone(),
@@ -232,6 +249,8 @@ impl Init<'_> {
             is_first: self.gathered.is_first,
             is_pending: self.gathered.is_pending,
             answers: resolved,
+            purpose: &purpose,
+            sealed: &sealed,
             lock: &self.gathered.lock,
             before: &before,
             on_conflict: match self.arguments.on_conflict {
@@ -241,6 +260,27 @@ impl Init<'_> {
             },
         };
         scaffold::plan(self.gathered.target.tree()?.as_ref(), &facts)
+    }
+
+    /// Seals the Secrets that stand in Git and aren't there yet.
+    fn seal(&mut self, answers: &Answers, files: &[Rendered]) -> Result<Sealed> {
+        let inputs = Inputs {
+            arguments: &self.arguments.values,
+            folder: &self.world.folder,
+            repository: Some(self.gathered.target.place()),
+            now: self.world.now,
+        };
+        let sealer = Sealer {
+            answers,
+            needed: &Profile::of(answers).secrets,
+            inputs: &inputs,
+            world: self.world,
+            dry_run: self.common.dry_run,
+            compares: self.is_init,
+        };
+        let tree = self.gathered.target.tree()?;
+        let again = |file: &Rendered| self.rotation.is_some_and(|rotation| (rotation.again)(file));
+        sealer.seal(files, tree.as_ref(), &again, self.ui)
     }
 
     /// What the answers of the last run said about files that are still there.
@@ -315,6 +355,7 @@ impl Init<'_> {
         } else {
             self.apply(change, &answered.answers.branch)?
         };
+        let rotated = self.rotation.map(|rotation| rotation.steps.clone());
         let plan = NextSteps {
             answers: &answered.answers,
             profile: &Profile::of(&answered.answers),
@@ -323,7 +364,7 @@ impl Init<'_> {
             place: &self.place(),
             no_commit: self.arguments.no_commit,
         };
-        let steps = plan.list()?;
+        let steps = rotated.map_or_else(|| plan.list(), Ok)?;
         let told = if self.common.quiet {
             String::new()
         } else {

@@ -10,6 +10,7 @@ use crate::kit;
 use field::Field;
 
 mod argo;
+mod client;
 mod external_secrets;
 mod field;
 mod flux;

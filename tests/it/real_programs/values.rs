@@ -244,7 +244,7 @@ fn init_refuses_the_versions_that_ignore_the_values() {
     for golden in Golden::all().iter().filter(|golden| golden.is_haptic()) {
         for version in REFUSED {
             let env = TestEnv::new();
-            env.write("webhook-ca.pem", golden::CA);
+            golden::given(&env);
             let mut arguments = vec!["init", "out"];
             let flags = golden.flags.iter().map(String::as_str);
             arguments.extend(flags.map(|flag| {

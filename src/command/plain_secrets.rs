@@ -1,0 +1,62 @@
+//! Secrets that stand in a repository in clear.
+
+use anyhow::Result;
+
+use crate::model::repo_path::RepoPath;
+use crate::model::tree::{Entry, Tree};
+use crate::yaml::{self, Node};
+
+/// A file and the line of the object.
+pub type Place = (RepoPath, usize);
+
+/// Finds every `kind: Secret` with values that nothing has encrypted. Only places are returned, never a value.
+///
+/// # Errors
+/// When the repository can't be read.
+pub fn find(tree: &dyn Tree) -> Result<Vec<Place>> {
+    let mut found = Vec::new();
+    for path in tree.files(None)? {
+        let is_manifest = [".yaml", ".yml", ".json"]
+            .iter()
+            .any(|ending| path.as_str().ends_with(ending));
+        if !is_manifest {
+            continue;
+        }
+        let Some(Entry::File(bytes)) = tree.entry(&path)? else {
+            continue;
+        };
+        // Most manifests are none: they are told apart before they are parsed.
+        if !has(&bytes, b"Secret") || !(has(&bytes, b"data") || has(&bytes, b"stringData")) {
+            continue;
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        for document in &yaml::parse(&text).documents {
+            let roots = document.root.iter();
+            for line in roots.flat_map(lines) {
+                found.push((path.clone(), line));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn has(bytes: &[u8], word: &[u8]) -> bool {
+    bytes.windows(word.len()).any(|at| at == word)
+}
+
+fn lines(root: &Node) -> Vec<usize> {
+    let kind = root.get("kind").and_then(Node::as_str);
+    if kind == Some("List") {
+        let items = root.get("items").into_iter().flat_map(Node::items);
+        return items.flat_map(lines).collect();
+    }
+    let has_values = ["data", "stringData"]
+        .iter()
+        .filter_map(|key| root.get(key))
+        .any(|data| data.entries().next().is_some());
+    if kind == Some("Secret") && has_values && root.get("sops").is_none() {
+        vec![root.position.line]
+    } else {
+        Vec::new()
+    }
+}

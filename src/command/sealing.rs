@@ -1,0 +1,221 @@
+//! Seals what a rendering leaves open: the Secrets that stand in Git.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+
+use super::inputs::{self, Inputs};
+use crate::cli::secrets::SecretArgs;
+use crate::error::{ExitStatus, Problem};
+use crate::haptic::gitops::NeededSecret;
+use crate::layout::answers::Answers;
+use crate::layout::recorded::SecretsBy;
+use crate::layout::render::Rendered;
+use crate::model::repo_path::RepoPath;
+use crate::model::tree::{self, Tree};
+use crate::secrets::manifest;
+use crate::secrets::mask::Mask;
+use crate::secrets::sealed::{SealingCertificate, SealingFault};
+use crate::sops;
+use crate::ui::Ui;
+use crate::world::World;
+
+/// The texts of sealed files that are to be written, by path.
+pub type Sealed = BTreeMap<RepoPath, String>;
+
+/// Stands for a text that only the run itself makes.
+const WOULD_SEAL: &str = "# would be sealed by the run itself: every sealing differs\n";
+
+/// What sealing needs to know.
+pub struct Sealer<'a> {
+    /// The answers.
+    pub answers: &'a Answers,
+    /// The Secrets that the chart needs.
+    pub needed: &'a [NeededSecret],
+    /// Where values come from.
+    pub inputs: &'a Inputs<'a>,
+    /// The outside.
+    pub world: &'a World,
+    /// Whether nothing is to be done, so that nothing is sealed either.
+    pub dry_run: bool,
+    /// Whether values that are given have to be those of the files that are there: not where one of them is replaced.
+    pub compares: bool,
+}
+
+impl Sealer<'_> {
+    /// Seals every file of a rendering that isn't there, and those that are `again`.
+    ///
+    /// # Errors
+    /// When a value is missing or wrong, a certificate can't be sealed for, or `sops` fails.
+    pub fn seal(
+        &self,
+        files: &[Rendered],
+        tree: &dyn Tree,
+        again: &dyn Fn(&Rendered) -> bool,
+        ui: &mut Ui,
+    ) -> Result<Sealed> {
+        let mut sealed = Sealed::new();
+        let mut certificates = BTreeMap::new();
+        for file in files {
+            let Some(needed) = self.needed.iter().find(|n| Some(n.short) == file.secret) else {
+                continue;
+            };
+            let cluster = file
+                .cluster
+                .as_deref()
+                .unwrap_or(&self.answers.clusters[0].name);
+            let there = tree::read_text(tree, &file.path)?;
+            if let (Some(text), false) = (&there, again(file)) {
+                if self.compares {
+                    self.compare(text, file, needed, cluster, ui)?;
+                }
+                continue;
+            }
+            let text = self
+                .one(needed, cluster, &mut certificates, ui)
+                .with_context(|| format!("cannot make `{}`", file.path))?;
+            sealed.insert(file.path.clone(), text);
+        }
+        Ok(sealed)
+    }
+
+    fn one(
+        &self,
+        needed: &NeededSecret,
+        cluster: &str,
+        certificates: &mut BTreeMap<String, SealingCertificate>,
+        ui: &mut Ui,
+    ) -> Result<String> {
+        let material = self.inputs.material(needed, self.answers, cluster)?;
+        let namespace = &self.answers.namespace;
+        ui.detail(
+            1,
+            &format!(
+                "{} the Secret {} for {cluster}: {}",
+                if self.dry_run {
+                    "would seal"
+                } else {
+                    "sealing"
+                },
+                needed.name,
+                needed.keys.join(", ")
+            ),
+        );
+        if self.answers.secrets == SecretsBy::Sops {
+            let recipients = self.answers.recipients(cluster);
+            if self.dry_run {
+                return Ok(WOULD_SEAL.to_owned());
+            }
+            let clear = manifest::clear(needed, namespace, &material);
+            let mask = Mask::of(material.hidden());
+            let what = format!("the Secret `{}`", needed.name);
+            let text = sops::encrypt(&self.world.env, &clear, &recipients, &what, &mask)?;
+            return Ok(format!(
+                "# The Secret {}, encrypted by SOPS: {}.\n{text}",
+                needed.name, needed.what
+            ));
+        }
+        if !certificates.contains_key(cluster) {
+            certificates.insert(cluster.to_owned(), self.certificate(cluster)?);
+        }
+        if self.dry_run {
+            return Ok(WOULD_SEAL.to_owned());
+        }
+        manifest::sealed(needed, namespace, &material, &certificates[cluster])
+            .map_err(|why| Problem::failed(format!("cannot seal `{}`: {why}", needed.name)).into())
+    }
+
+    /// A file that is there stays as it is. Values that were given for it all the same must be those in it.
+    fn compare(
+        &self,
+        text: &str,
+        file: &Rendered,
+        needed: &NeededSecret,
+        cluster: &str,
+        ui: &mut Ui,
+    ) -> Result<()> {
+        let arguments: &SecretArgs = self.inputs.arguments;
+        if needed.short == "credentials" {
+            if arguments.password_file.is_some() {
+                ui.notice(&format!(
+                    "`{}` is there already, so the password was not read; `haptic-scaffold secrets rotate credentials` replaces it",
+                    file.path
+                ));
+            }
+            return Ok(());
+        }
+        if self
+            .inputs
+            .find(&format!("{}.crt", needed.short), cluster)?
+            .is_none()
+        {
+            return Ok(());
+        }
+        let material = self.inputs.material(needed, self.answers, cluster)?;
+        let here = manifest::describe(text).and_then(|described| described.facts);
+        let is_same = here.as_ref().map(|facts| &facts.fingerprint)
+            == material.facts.as_ref().map(|facts| &facts.fingerprint);
+        if here.is_none() || is_same {
+            return Ok(());
+        }
+        Err(Problem::invalid(format!(
+            "`{}` has another certificate than the one that is given, and a Secret that is there is never replaced on the way",
+            file.path
+        ))
+        .hint(format!("haptic-scaffold secrets rotate {} --secret-files DIR", needed.short))
+        .into())
+    }
+
+    /// The certificate of the cluster's sealing controller.
+    fn certificate(&self, cluster: &str) -> Result<SealingCertificate> {
+        let arguments = &self.inputs.arguments.sealing_certificate;
+        let of_cluster = arguments.iter().find_map(|text| {
+            text.split_once('=')
+                .filter(|(name, _)| *name == cluster)
+                .map(|(_, place)| place)
+        });
+        let is_named = |text: &&String| {
+            text.split_once('=').is_some_and(|(name, _)| {
+                self.answers.clusters.iter().any(|known| known.name == name)
+            })
+        };
+        let of_all = arguments
+            .iter()
+            .find(|text| !is_named(text))
+            .map(String::as_str);
+        let place = of_cluster.or(of_all).ok_or_else(|| {
+            Problem::usage(format!(
+                "nothing says what to seal for in `{cluster}`: the certificate of its Sealed Secrets controller is needed"
+            ))
+            .hint("kubeseal --fetch-cert > sealing.pem, then add `--sealing-certificate sealing.pem`")
+            .hint("or its address, https://HOST/v1/cert.pem")
+        })?;
+        let is_address = place.starts_with("https://") || place.starts_with("http://");
+        let content = if is_address {
+            let asked = self
+                .world
+                .registry
+                .file("fetch the sealing certificate", place);
+            asked.map_err(|why| {
+                Problem::new(ExitStatus::Remote, why.to_string())
+                    .hint("save it to a file: kubeseal --fetch-cert > sealing.pem, then `--sealing-certificate sealing.pem`")
+            })?
+        } else {
+            inputs::read(&self.inputs.folder.join(place))?
+        };
+        Ok(
+            SealingCertificate::parse(&content, self.inputs.now).map_err(|why| {
+                let hint = match why {
+                    SealingFault::Der => {
+                        format!("openssl x509 -inform der -in {place} -out {place}.pem")
+                    }
+                    SealingFault::PrivateKey => {
+                        "give the certificate alone, and keep that key where it belongs".to_owned()
+                    }
+                    _ => "fetch it anew: kubeseal --fetch-cert > sealing.pem".to_owned(),
+                };
+                Problem::invalid(format!("cannot seal for `{place}`: {why}")).hint(hint)
+            })?,
+        )
+    }
+}

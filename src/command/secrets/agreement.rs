@@ -1,0 +1,434 @@
+//! Whether Git, the answers and a cluster agree about Secrets and certificates.
+
+use anyhow::Result;
+use secrecy::ExposeSecret as _;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Repo;
+use crate::cluster::{Cluster, LiveSecret};
+use crate::command::plain_secrets;
+use crate::haptic::gitops::NeededSecret;
+use crate::haptic::names::Names;
+use crate::layout::recorded::SecretsBy;
+use crate::layout::render::{Outline, outline};
+use crate::model::repo_path::RepoPath;
+use crate::model::tree::{self, Tree};
+use crate::secrets::certificate::{
+    CertificateFacts, Wanted, check_public, facts_of, fingerprints, seconds,
+};
+use crate::secrets::manifest::{Described, describe};
+
+/// A certificate that ends sooner is worth a word.
+const SOON: i64 = 30 * 86_400;
+
+/// One Secret in one cluster.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) cluster: String,
+    pub(super) name: String,
+    pub(super) namespace: String,
+    #[serde(rename = "type")]
+    pub(super) kind: &'static str,
+    pub(super) keys: &'static [&'static str],
+    pub(super) from: &'static str,
+    /// The file in Git, where it stands there.
+    pub(super) file: Option<RepoPath>,
+    /// What it is, for people.
+    pub(super) says: String,
+    /// When its certificate ends.
+    pub(super) not_after: Option<String>,
+    /// `there`, `missing` or `incomplete`; nothing where no cluster was asked.
+    pub(super) in_cluster: Option<&'static str>,
+}
+
+/// Something that doesn't agree.
+#[derive(Debug, Serialize)]
+pub(super) struct Finding {
+    pub(super) file: Option<String>,
+    pub(super) line: Option<usize>,
+    pub(super) cluster: Option<String>,
+    pub(super) message: String,
+    pub(super) hint: String,
+}
+
+/// Collects rows and findings.
+pub(super) struct Agreement<'a> {
+    repo: &'a Repo,
+    tree: Box<dyn Tree + 'a>,
+    now: i64,
+    pub(super) rows: Vec<Row>,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl<'a> Agreement<'a> {
+    /// Looks at the repository.
+    pub(super) fn of(repo: &'a Repo, now: i64) -> Result<Self> {
+        let mut agreement = Self {
+            repo,
+            tree: repo.gathered.target.tree()?,
+            now,
+            rows: Vec::new(),
+            findings: Vec::new(),
+        };
+        let outlines = outline(&repo.catalog, &repo.layout, &repo.answers)?;
+        for cluster in &repo.answers.clusters {
+            for needed in &repo.profile.secrets {
+                agreement.look(&cluster.name, needed, &outlines)?;
+            }
+        }
+        agreement.look_at_bundles(&outlines)?;
+        for (path, line) in plain_secrets::find(agreement.tree.as_ref())? {
+            agreement.findings.push(Finding {
+                file: Some(path.to_string()),
+                line: Some(line),
+                cluster: None,
+                message: "a Secret stands here in clear".to_owned(),
+                hint: "take it as known to everyone who can read the repository: make a new value, then seal or encrypt it, or take it out of Git".to_owned(),
+            });
+        }
+        Ok(agreement)
+    }
+
+    /// What a sealed file says of itself, by cluster and Secret.
+    pub(super) fn described(&self, path: &RepoPath) -> Result<Option<Described>> {
+        Ok(tree::read_text(self.tree.as_ref(), path)?.and_then(|text| describe(&text)))
+    }
+
+    fn find(
+        &mut self,
+        cluster: Option<&str>,
+        file: Option<&RepoPath>,
+        message: String,
+        hint: &str,
+    ) {
+        self.findings.push(Finding {
+            file: file.map(RepoPath::to_string),
+            line: file.map(|_| 1),
+            cluster: cluster.map(str::to_owned),
+            message,
+            hint: hint.to_owned(),
+        });
+    }
+
+    fn look(
+        &mut self,
+        cluster: &str,
+        needed: &NeededSecret,
+        outlines: &[Outline<'_>],
+    ) -> Result<()> {
+        let answers = &self.repo.answers;
+        let file = outlines
+            .iter()
+            .find(|o| {
+                o.rule.sealed
+                    && o.secret == Some(needed.short)
+                    && o.cluster.is_none_or(|c| c.name == cluster)
+            })
+            .map(|o| o.path.clone());
+        let says = match (answers.secrets, &answers.secret_store) {
+            (SecretsBy::Manual, _) => "made by hand".to_owned(),
+            (SecretsBy::Sops, _) => "encrypted in Git".to_owned(),
+            (SecretsBy::SealedSecrets, _) => "sealed in Git".to_owned(),
+            (SecretsBy::ExternalSecrets, Some((kind, name))) => format!(
+                "External Secrets, from {kind}/{name}, {}/{}",
+                answers.secret_path, needed.short
+            ),
+            (SecretsBy::ExternalSecrets, None) => {
+                "External Secrets, made in the cluster".to_owned()
+            }
+        };
+        let mut not_after = None;
+        if let Some(file) = &file {
+            let described = self.described(file)?;
+            if let Some(described) = &described {
+                self.compare_file(file, needed, described);
+                not_after = described
+                    .facts
+                    .as_ref()
+                    .map(|facts| facts.not_after.clone());
+            } else {
+                self.find(
+                    None,
+                    Some(file),
+                    format!(
+                        "the Secret `{}` is neither sealed nor encrypted here, or not there",
+                        needed.name
+                    ),
+                    "haptic-scaffold init writes what is missing",
+                );
+            }
+        }
+        self.look_at_end(cluster, needed, not_after.as_deref(), file.as_ref());
+        self.rows.push(Row {
+            cluster: cluster.to_owned(),
+            name: needed.name.clone(),
+            namespace: answers.namespace.clone(),
+            kind: needed.kind,
+            keys: needed.keys,
+            from: answers.secrets.as_str(),
+            file,
+            says,
+            not_after,
+            in_cluster: None,
+        });
+        Ok(())
+    }
+
+    /// Name, namespace and type belong to the sealing, and the controller that decrypts doesn't look whether they were changed.
+    fn compare_file(&mut self, file: &RepoPath, needed: &NeededSecret, described: &Described) {
+        let namespace = self.repo.answers.namespace.clone();
+        let facts = [
+            ("name", described.name.as_str(), needed.name.as_str()),
+            ("namespace", &described.namespace, &namespace),
+            ("type", &described.secret_type, needed.kind),
+        ];
+        for (what, here, wanted) in facts {
+            if here != wanted {
+                self.find(None, Some(file), format!("its {what} is `{here}`, and the release needs `{wanted}`: it was renamed after it was sealed, or for another release"), &rotate_hint(needed));
+            }
+        }
+        let lacking: Vec<&str> = needed
+            .keys
+            .iter()
+            .copied()
+            .filter(|key| described.keys.iter().all(|here| here != key))
+            .collect();
+        if !lacking.is_empty() {
+            self.find(
+                None,
+                Some(file),
+                format!("it lacks {}", lacking.join(", ")),
+                &rotate_hint(needed),
+            );
+        }
+        if described.has_clear_value {
+            self.find(
+                None,
+                Some(file),
+                "a value in it is not encrypted".to_owned(),
+                "take the value as known, and make a new one",
+            );
+        }
+        let cas = self
+            .repo
+            .answers
+            .webhook_cas()
+            .map(|pem| fingerprints(&pem));
+        let signer = described.facts.as_ref().and_then(|facts| facts.ca.as_ref());
+        if let (Some(cas), Some(signer), "webhook") = (cas, signer, needed.short)
+            && !cas.contains(signer)
+        {
+            self.find(None, Some(file), "the certificate in it was signed by another CA than the one in the answers (`webhook_ca`)".to_owned(), "haptic-scaffold secrets rotate webhook-ca");
+        }
+    }
+
+    fn look_at_end(
+        &mut self,
+        cluster: &str,
+        needed: &NeededSecret,
+        end: Option<&str>,
+        file: Option<&RepoPath>,
+    ) {
+        let Some(seconds) = end.and_then(seconds) else {
+            return;
+        };
+        let end = end.unwrap_or_default();
+        if seconds < self.now {
+            self.find(
+                Some(cluster),
+                file,
+                format!("the certificate of `{}` ended on {end}", needed.name),
+                &rotate_hint(needed),
+            );
+        } else if seconds < self.now + SOON {
+            self.find(
+                Some(cluster),
+                file,
+                format!("the certificate of `{}` ends on {end}", needed.name),
+                &rotate_hint(needed),
+            );
+        }
+    }
+
+    /// Every `caBundle` of the webhook in the repository has to be the CA of the answers.
+    fn look_at_bundles(&mut self, outlines: &[Outline<'_>]) -> Result<()> {
+        use base64::Engine as _;
+        let Some(cas) = self.repo.answers.webhook_cas() else {
+            return Ok(());
+        };
+        let wanted = base64::engine::general_purpose::STANDARD.encode(&cas);
+        for outline in outlines
+            .iter()
+            .filter(|o| o.path.as_str().ends_with(".yaml"))
+        {
+            let Some(text) = tree::read_text(self.tree.as_ref(), &outline.path)? else {
+                continue;
+            };
+            if !text.contains("caBundle") {
+                continue;
+            }
+            let documents = crate::yaml::parse(&text).documents;
+            let leaves = documents
+                .iter()
+                .filter_map(|d| d.root.as_ref())
+                .flat_map(|root| root.leaves());
+            let wrong: Vec<usize> = leaves
+                .filter(|(route, _)| route.to_string().ends_with("controller.webhook.caBundle"))
+                .filter(|(_, node)| node.as_str().is_some_and(|here| here.trim() != wanted))
+                .map(|(_, node)| node.position.line)
+                .collect();
+            for line in wrong {
+                self.findings.push(Finding {
+                    file: Some(outline.path.to_string()),
+                    line: Some(line),
+                    cluster: None,
+                    message: "this caBundle isn't the CA of the answers (`webhook_ca`), so the API server would refuse the webhook's certificate, and with it every change of an Ingress".to_owned(),
+                    hint: format!("put the CA of the answers there, or change both by `haptic-scaffold secrets rotate webhook-ca`: {wanted}"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks into a cluster too.
+    pub(super) fn look_into(&mut self, name: &str, cluster: &Cluster) -> Result<()> {
+        let namespace = self.repo.answers.namespace.clone();
+        for needed in &self.repo.profile.secrets {
+            let live = cluster.secret(&namespace, &needed.name)?;
+            let state = match &live {
+                None => "missing",
+                Some(live) if needed.keys.iter().any(|key| !live.keys.contains(*key)) => {
+                    "incomplete"
+                }
+                Some(_) => "there",
+            };
+            if state != "there" {
+                self.find(
+                    Some(name),
+                    None,
+                    format!("the Secret `{}` is {state} in the cluster", needed.name),
+                    self.missing_hint(),
+                );
+            }
+            let facts = live
+                .as_ref()
+                .and_then(|live| facts_of(live.values.get("tls.crt")?.expose_secret()));
+            if let Some(live) = &live {
+                self.compare_live(name, needed, live, facts.as_ref())?;
+            }
+            let index = self
+                .rows
+                .iter()
+                .position(|row| row.cluster == name && row.name == needed.name);
+            if let Some(row) = index.map(|index| &mut self.rows[index]) {
+                row.in_cluster = Some(state);
+                if row.not_after.is_none() {
+                    row.not_after = facts.as_ref().map(|facts| facts.not_after.clone());
+                    let end = row.not_after.clone();
+                    self.look_at_end(name, needed, end.as_deref(), None);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn missing_hint(&self) -> &'static str {
+        match self.repo.answers.secrets {
+            SecretsBy::Manual => "haptic-scaffold secrets apply --context CONTEXT makes it",
+            SecretsBy::Sops => "kubectl describe kustomization says why Flux has not made it",
+            SecretsBy::SealedSecrets => {
+                "kubectl describe sealedsecret says why the controller has not made it"
+            }
+            SecretsBy::ExternalSecrets => {
+                "kubectl describe externalsecret says why the operator has not made it"
+            }
+        }
+    }
+
+    fn compare_live(
+        &mut self,
+        name: &str,
+        needed: &NeededSecret,
+        live: &LiveSecret,
+        facts: Option<&CertificateFacts>,
+    ) -> Result<()> {
+        let answers = &self.repo.answers;
+        if answers.secrets == SecretsBy::SealedSecrets
+            && live.owner.as_deref() != Some("SealedSecret")
+            && !live.is_sealed_managed
+        {
+            let hint = format!(
+                "kubectl annotate secret {} --namespace {} sealedsecrets.bitnami.com/managed=true",
+                needed.name, answers.namespace
+            );
+            self.find(Some(name), None, format!("the Secret `{}` was made by somebody else, so the Sealed Secrets controller will not touch it", needed.name), &hint);
+        }
+        if live.kind != needed.kind {
+            self.find(
+                Some(name),
+                None,
+                format!(
+                    "the Secret `{}` has the type `{}`, and the release needs `{}`",
+                    needed.name, live.kind, needed.kind
+                ),
+                "a type can't be changed: delete the Secret and have it made anew",
+            );
+        }
+        let file = self
+            .rows
+            .iter()
+            .find(|row| row.cluster == name && row.name == needed.name)
+            .and_then(|row| row.file.clone());
+        let in_git = file
+            .map(|file| self.described(&file))
+            .transpose()?
+            .flatten()
+            .and_then(|described| described.facts);
+        if let (Some(git), Some(facts)) = (&in_git, facts)
+            && git.fingerprint != facts.fingerprint
+        {
+            self.find(
+                Some(name),
+                None,
+                format!(
+                    "the certificate of `{}` in the cluster is another one than in Git",
+                    needed.name
+                ),
+                "wait for the controller, or look why it has not applied the newest commit",
+            );
+        }
+        let cas = answers.webhook_cas();
+        if let (Some(cas), "webhook", Some(chain)) =
+            (&cas, needed.short, live.values.get("tls.crt"))
+        {
+            let names = Names::of(&answers.release, &answers.namespace);
+            let wanted = Wanted {
+                host: Some(&names.webhook_host),
+                ca: Some(cas),
+                now: self.now,
+            };
+            if let Err(fault) = check_public(chain.expose_secret(), &wanted) {
+                self.find(
+                    Some(name),
+                    None,
+                    format!(
+                        "the certificate of `{}` in the cluster: {fault}",
+                        needed.name
+                    ),
+                    "haptic-scaffold secrets rotate webhook, or webhook-ca where the CA is another",
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn rotate_hint(needed: &NeededSecret) -> String {
+    format!("haptic-scaffold secrets rotate {}", needed.short)
+}
+
+/// As scripts get it.
+pub(super) fn json<T: Serialize>(all: &[T]) -> Value {
+    serde_json::to_value(all).unwrap_or_default()
+}
