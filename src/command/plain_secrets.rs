@@ -1,6 +1,7 @@
 //! Secrets that stand in a repository in clear.
 
 use anyhow::Result;
+use memchr::memmem;
 
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::{Entry, Tree};
@@ -26,7 +27,7 @@ pub fn find(tree: &dyn Tree) -> Result<Vec<Place>> {
             continue;
         };
         // Most manifests are none: they are told apart before they are parsed.
-        if !has(&bytes, b"Secret") || !(has(&bytes, b"data") || has(&bytes, b"stringData")) {
+        if memmem::find(&bytes, b"Secret").is_none() {
             continue;
         }
         let text = String::from_utf8_lossy(&bytes);
@@ -38,10 +39,6 @@ pub fn find(tree: &dyn Tree) -> Result<Vec<Place>> {
         }
     }
     Ok(found)
-}
-
-fn has(bytes: &[u8], word: &[u8]) -> bool {
-    bytes.windows(word.len()).any(|at| at == word)
 }
 
 fn lines(root: &Node) -> Vec<usize> {

@@ -22,6 +22,7 @@ const ANNOTATIONS: &[&str] = &[
 pub(super) fn hazards(values: &Value) -> Vec<KeyFinding> {
     let mut findings = credentials(values);
     findings.extend(inline_certificates(values));
+    findings.extend(issuers(values));
     findings.extend(argo_hooks(values));
     findings.extend(safety_gate(values));
     findings.extend(image_tag(values));
@@ -65,6 +66,31 @@ fn inline_certificates(values: &Value) -> Vec<KeyFinding> {
         .map(|(route, message)| {
             let hint = "put both into a Secret and name that in `defaultSSLCertificate.secretName`";
             refusal(&route, message.to_owned(), hint)
+        })
+        .collect()
+}
+
+/// Returns the certificates that no Issuer would make: the Certificate says only `DoesNotExist` then, and the release waits for it in vain.
+fn issuers(values: &Value) -> Vec<KeyFinding> {
+    let tables = [
+        "controller.webhook.certManager",
+        "defaultSSLCertificate.certManager",
+    ];
+    tables
+        .iter()
+        .filter(|table| {
+            let is = |key: &str, wanted: bool| {
+                lookup(values, &format!("{table}.{key}")) == Some(&Value::Bool(wanted))
+            };
+            let names_one = is_set(values, &format!("{table}.issuerRef.name"));
+            !is("enabled", false) && is("createIssuer", false) && !names_one
+        })
+        .map(|table| {
+            refusal(
+                &format!("{table}.createIssuer"),
+                "no Issuer is made, and `issuerRef.name` names none: the certificate is never made".to_owned(),
+                &format!("name one that is there in `{table}.issuerRef.name`, or leave out `createIssuer: false`"),
+            )
         })
         .collect()
 }
@@ -144,6 +170,23 @@ mod tests {
         route
             .rsplit('.')
             .fold(value, |inner, key| json!({ key: inner }))
+    }
+
+    #[test]
+    fn a_certificate_without_an_issuer_is_refused() {
+        let route = "controller.webhook.certManager";
+        let no_issuer = json!({"enabled": true, "createIssuer": false});
+        assert_eq!(
+            check(&nested(route, no_issuer)),
+            one("controller.webhook.certManager.createIssuer", true)
+        );
+        for good in [
+            json!({"enabled": true, "createIssuer": false, "issuerRef": {"name": "ours"}}),
+            json!({"enabled": false, "createIssuer": false}),
+            json!({"enabled": true}),
+        ] {
+            assert_eq!(check(&nested(route, good)), []);
+        }
     }
 
     #[test]

@@ -126,3 +126,84 @@ impl SealingCertificate {
         Ok(STANDARD.encode(sealed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use aws_lc_rs::encoding::AsDer as _;
+    use aws_lc_rs::rsa::{KeySize, OaepPrivateDecryptingKey, PrivateDecryptingKey};
+
+    use super::*;
+
+    /// A controller's key and certificate.
+    fn controller(days: i64) -> (OaepPrivateDecryptingKey, String) {
+        let key = PrivateDecryptingKey::generate(KeySize::Rsa2048).expect("a key");
+        let pkcs8: aws_lc_rs::encoding::Pkcs8V1Der<'_> = key.as_der().expect("DER");
+        let pkcs8 = rustls_pki_types::PrivatePkcs8KeyDer::from(pkcs8.as_ref().to_vec());
+        let pair = rcgen::KeyPair::from_pkcs8_der_and_sign_algo(&pkcs8, &rcgen::PKCS_RSA_SHA256)
+            .expect("a pair");
+        let mut params = rcgen::CertificateParams::default();
+        let start = time::OffsetDateTime::UNIX_EPOCH;
+        params.not_before = start;
+        params.not_after = start + time::Duration::days(days);
+        let certificate = params.self_signed(&pair).expect("a certificate").pem();
+        let key = OaepPrivateDecryptingKey::new(key).expect("OAEP");
+        (key, certificate)
+    }
+
+    fn open(key: &OaepPrivateDecryptingKey, sealed: &str, label: &str) -> Option<Vec<u8>> {
+        let sealed = STANDARD.decode(sealed).expect("base64");
+        let length = usize::from(u16::from_be_bytes([sealed[0], sealed[1]]));
+        let (wrapped, text) = sealed[2..].split_at(length);
+        let mut session = vec![0; key.min_output_size()];
+        let session = key
+            .decrypt(
+                &OAEP_SHA256_MGF1SHA256,
+                wrapped,
+                &mut session,
+                Some(label.as_bytes()),
+            )
+            .ok()?;
+        let cipher = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, session).expect("a key"));
+        let mut text = text.to_vec();
+        let nonce = Nonce::assume_unique_for_key([0; NONCE_LEN]);
+        cipher
+            .open_in_place(nonce, Aad::empty(), &mut text)
+            .ok()
+            .map(|clear| clear.to_vec())
+    }
+
+    #[test]
+    fn what_is_sealed_opens_under_its_name_alone() {
+        let (key, certificate) = controller(365);
+        let certificate = SealingCertificate::parse(certificate.as_bytes(), 0).expect("good");
+        let value = SecretBytes::from(b"a value\n".to_vec());
+        let [one, other] = [(); 2].map(|()| certificate.seal("ns", "a", &value).expect("seals"));
+        assert_ne!(one, other);
+        assert_eq!(open(&key, &one, "ns/a").as_deref(), Some(&b"a value\n"[..]));
+        assert_eq!(open(&key, &one, "ns/b"), None);
+    }
+
+    #[test]
+    fn what_can_not_be_sealed_for_is_named() {
+        let (_, expired) = controller(1);
+        let ec = rcgen::generate_simple_self_signed(vec!["a".into()]).expect("a certificate");
+        for (content, fault) in [
+            (
+                expired.as_bytes(),
+                SealingFault::Expired("1970-01-02T00:00:00Z".into()),
+            ),
+            (ec.cert.pem().as_bytes(), SealingFault::NoRsa),
+            (
+                ec.signing_key.serialize_pem().as_bytes(),
+                SealingFault::PrivateKey,
+            ),
+            (ec.cert.der().as_ref(), SealingFault::Der),
+            (b"", SealingFault::NoCertificate),
+        ] {
+            assert_eq!(
+                SealingCertificate::parse(content, 1_000_000).err(),
+                Some(fault)
+            );
+        }
+    }
+}

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::own_values::OwnText;
 use super::{Init, LastRun};
-use crate::command::{moves, values_lines};
+use crate::command::{moves, plain_secrets, values_lines};
 use crate::error::Problem;
 use crate::haptic;
 use crate::layout::answers::Answers;
@@ -85,6 +85,25 @@ impl Init<'_> {
         Ok(())
     }
 
+    /// A Secret in clear is known to everyone who can read the repository. It is left alone: what to do about it is a person's to decide.
+    pub(super) fn warn_of_plain_secrets(&mut self) -> Result<()> {
+        if self.gathered.head.is_none() {
+            return Ok(());
+        }
+        let found = plain_secrets::find(self.gathered.target.tree()?.as_ref())?;
+        for (path, line) in found.iter().take(MOST_TOLD) {
+            self.ui
+                .warn(&format!("{path}:{line}: a Secret stands here in clear"));
+        }
+        if found.len() > MOST_TOLD {
+            self.ui.warn(&format!(
+                "and {} more: `haptic-scaffold secrets list` has them all",
+                found.len() - MOST_TOLD
+            ));
+        }
+        Ok(())
+    }
+
     /// A CA that can't vouch for anything would block every change of an Ingress. What only looks odd is said.
     fn check_ca(&mut self, answers: &Answers) -> Result<()> {
         for fault in pem::ca_faults(
@@ -151,6 +170,9 @@ impl Init<'_> {
         Ok(())
     }
 }
+
+/// More lines of one kind would hide everything else.
+const MOST_TOLD: usize = 5;
 
 /// SOPS would say that a recipient is malformed only after values were made, and what is encrypted for nobody opens nowhere.
 fn check_recipients(answers: &Answers) -> Result<()> {

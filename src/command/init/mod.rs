@@ -81,6 +81,7 @@ pub fn run(
     };
     let answered = init.answer()?;
     init.say_details(&answered);
+    init.warn_of_plain_secrets()?;
     let change = init.plan(&answered)?;
     init.finish(&answered, &change)
 }
