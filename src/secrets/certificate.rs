@@ -308,7 +308,7 @@ fn check_signed(
         });
     }
     let leaf = EndEntityCert::try_from(&chain[0]).map_err(|why| Fault::Refused(why.to_string()))?;
-    let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(
+    let time = UnixTime::since_unix_epoch(core::time::Duration::from_secs(
         u64::try_from(now).unwrap_or_default(),
     ));
     let mut refused = None;

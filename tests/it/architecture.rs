@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// A module, and the modules that it must not know.
-const DIRECTION: [(&str, &[&str]); 9] = [
+const DIRECTION: [(&str, &[&str]); 11] = [
     (
         "model",
         &[
@@ -30,6 +30,18 @@ const DIRECTION: [(&str, &[&str]); 9] = [
         "plan",
         &["command", "git", "registry", "ui", "cli", "world"],
     ),
+    (
+        "secrets",
+        &[
+            "layout", "plan", "command", "git", "registry", "cluster", "sops", "ui", "cli", "world",
+        ],
+    ),
+    (
+        "sops",
+        &[
+            "layout", "plan", "command", "git", "registry", "cluster", "ui", "cli", "world",
+        ],
+    ),
     ("git", &["command", "registry", "ui", "cli", "world"]),
     (
         "registry",
@@ -45,7 +57,7 @@ const DIRECTION: [(&str, &[&str]); 9] = [
 ];
 
 /// Pure code: no files, environment, clock, network, processes or printing.
-const PURE: [&str; 5] = ["model", "yaml", "haptic", "layout", "plan"];
+const PURE: [&str; 6] = ["model", "yaml", "haptic", "layout", "secrets", "plan"];
 const EFFECTS: [&str; 10] = [
     "std::fs",
     "std::env::",

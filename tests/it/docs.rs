@@ -5,17 +5,19 @@ use std::path::Path;
 
 use crate::env::TestEnv;
 
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "README.md",
     "docs/architecture.md",
     "docs/layouts.md",
+    "docs/secrets.md",
     "docs/json.md",
     "docs/limits.md",
     "docs/bench.md",
 ];
 
 /// Flags of other programs that the pages mention.
-const FOREIGN: [&str; 6] = [
+const FOREIGN: [&str; 7] = [
+    "--fetch-cert",
     "--release",
     "--ignored",
     "--locked",
@@ -66,6 +68,7 @@ fn prepare(env: &TestEnv) {
         "my-layouts/templates/team/release.yaml",
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [= name | yaml =]\n",
     );
+    crate::golden::given(env);
     env.write("webhook-ca.crt", crate::golden::CA);
     env.write("values.yaml", "replicaCount: 2\n");
     std::fs::create_dir(env.path("monorepo")).expect("a folder");
@@ -113,6 +116,12 @@ fn known_flags(env: &TestEnv) -> BTreeSet<String> {
         &["layouts", "show", "--help"],
         &["layouts", "check", "--help"],
         &["schema", "--help"],
+        &["secrets", "list", "--help"],
+        &["secrets", "apply", "--help"],
+        &["secrets", "script", "--help"],
+        &["secrets", "rotate", "--help"],
+        &["secrets", "age-key", "--help"],
+        &["secrets", "trial-certificates", "--help"],
     ];
     pages
         .into_iter()
@@ -162,7 +171,7 @@ fn every_flag_is_used_by_a_test() {
 fn help_says_what_each_command_does() {
     let env = TestEnv::new();
     let help = env.expect(0, &["--help"]).stdout;
-    for command in ["init", "layouts", "schema"] {
+    for command in ["init", "layouts", "schema", "secrets"] {
         assert!(help.contains(&format!("  {command}")), "{help}");
     }
     assert!(
