@@ -1,6 +1,6 @@
 //! Seals what a rendering leaves open: the Secrets that stand in Git.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
 
@@ -10,10 +10,11 @@ use crate::error::{ExitStatus, Problem};
 use crate::haptic::gitops::NeededSecret;
 use crate::layout::answers::Answers;
 use crate::layout::recorded::SecretsBy;
-use crate::layout::render::Rendered;
+use crate::layout::render::{Rendered, WOULD_SEAL};
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::{self, Tree};
-use crate::secrets::manifest;
+use crate::secrets::certificate::fingerprints;
+use crate::secrets::manifest::{self, Described};
 use crate::secrets::mask::Mask;
 use crate::secrets::sealed::{SealingCertificate, SealingFault};
 use crate::sops;
@@ -22,9 +23,6 @@ use crate::world::World;
 
 /// The texts of sealed files that are to be written, by path.
 pub type Sealed = BTreeMap<RepoPath, String>;
-
-/// Stands for a text that only the run itself makes.
-const WOULD_SEAL: &str = "# would be sealed by the run itself: every sealing differs\n";
 
 /// What sealing needs to know.
 pub struct Sealer<'a> {
@@ -36,6 +34,8 @@ pub struct Sealer<'a> {
     pub inputs: &'a Inputs<'a>,
     /// The outside.
     pub world: &'a World,
+    /// The answers of the last run.
+    pub before: Option<&'a Answers>,
     /// Whether nothing is to be done, so that nothing is sealed either.
     pub dry_run: bool,
     /// Whether values that are given have to be those of the files that are there: not where one of them is replaced.
@@ -65,7 +65,7 @@ impl Sealer<'_> {
                 .as_deref()
                 .unwrap_or(&self.answers.clusters[0].name);
             let there = tree::read_text(tree, &file.path)?;
-            if let (Some(text), false) = (&there, again(file)) {
+            if let (Some(text), false) = (&there, again(file) || self.is_for_another_release()) {
                 if self.compares {
                     self.compare(text, file, needed, cluster, ui)?;
                 }
@@ -125,6 +125,13 @@ impl Sealer<'_> {
             .map_err(|why| Problem::failed(format!("cannot seal `{}`: {why}", needed.name)).into())
     }
 
+    /// Name and namespace are part of a sealing, so with another release every Secret is another one.
+    fn is_for_another_release(&self) -> bool {
+        let names = |answers: &Answers| (answers.release.clone(), answers.namespace.clone());
+        self.before
+            .is_some_and(|before| names(before) != names(self.answers))
+    }
+
     /// A file that is there stays as it is. Values that were given for it all the same must be those in it.
     fn compare(
         &self,
@@ -135,6 +142,11 @@ impl Sealer<'_> {
         ui: &mut Ui,
     ) -> Result<()> {
         let arguments: &SecretArgs = self.inputs.arguments;
+        let here = manifest::describe(text);
+        if let Some(here) = &here {
+            self.compare_ca(file, here)?;
+            self.compare_recipients(file, here, cluster, ui);
+        }
         if needed.short == "credentials" {
             if arguments.password_file.is_some() {
                 ui.notice(&format!(
@@ -152,7 +164,7 @@ impl Sealer<'_> {
             return Ok(());
         }
         let material = self.inputs.material(needed, self.answers, cluster)?;
-        let here = manifest::describe(text).and_then(|described| described.facts);
+        let here = here.and_then(|described| described.facts);
         let is_same = here.as_ref().map(|facts| &facts.fingerprint)
             == material.facts.as_ref().map(|facts| &facts.fingerprint);
         if here.is_none() || is_same {
@@ -164,6 +176,35 @@ impl Sealer<'_> {
         ))
         .hint(format!("haptic-scaffold secrets rotate {} --secret-files DIR", needed.short))
         .into())
+    }
+
+    /// With another CA in the values than the one that signed, the API server would refuse the webhook's certificate, and with it every change of an Ingress.
+    fn compare_ca(&self, file: &Rendered, here: &Described) -> Result<()> {
+        let signed = here.facts.as_ref().and_then(|facts| facts.ca.as_ref());
+        let (Some(signed), Some(cas)) = (signed, self.answers.webhook_cas()) else {
+            return Ok(());
+        };
+        if fingerprints(&cas).contains(signed) {
+            return Ok(());
+        }
+        Err(Problem::invalid(format!(
+            "`webhook_ca` is another CA than the one that signed the certificate in `{}`",
+            file.path
+        ))
+        .hint("haptic-scaffold secrets rotate webhook-ca --webhook-ca FILE takes the three steps to another CA")
+        .into())
+    }
+
+    /// Other keys in the answers change nothing in a file that is there.
+    fn compare_recipients(&self, file: &Rendered, here: &Described, cluster: &str, ui: &mut Ui) {
+        let wanted: BTreeSet<&str> = self.answers.recipients(cluster).into_iter().collect();
+        let known: BTreeSet<&str> = here.recipients.iter().map(String::as_str).collect();
+        if self.answers.secrets == SecretsBy::Sops && wanted != known {
+            ui.warn(&format!(
+                "`{}` is encrypted for other keys than `age_recipients` says: sops updatekeys {0}, or haptic-scaffold secrets rotate makes it anew",
+                file.path
+            ));
+        }
     }
 
     /// The certificate of the cluster's sealing controller.

@@ -44,6 +44,9 @@ pub struct Rendered {
 /// Stands for the text of a sealed file wherever texts are compared: every sealing of the same value differs.
 pub const SEALED: &str = "sealed\n";
 
+/// Stands for the text of a sealed file where nothing is to be done: only the run itself seals.
+pub const WOULD_SEAL: &str = "# would be sealed by the run itself: every sealing differs\n";
+
 impl Rendered {
     /// Whether it was checked as YAML.
     pub fn is_yaml(&self) -> bool {

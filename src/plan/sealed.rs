@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::change::{Commit, FileChange, Verdict};
 use super::scaffold::Facts;
-use crate::layout::render::Rendered;
+use crate::layout::render::{Rendered, WOULD_SEAL};
 use crate::model::tree::{self, Entry, Tree};
 
 /// A sealed file is written where none is, and where another value was asked for. Every sealing differs, so it is never compared.
@@ -18,7 +18,13 @@ pub(super) fn plan(tree: &dyn Tree, facts: &Facts<'_>, rendered: &Rendered) -> R
         .sealed
         .get(&rendered.path)
         .map(|text| text.clone().into_bytes());
+    let would = facts
+        .sealed
+        .get(&rendered.path)
+        .is_some_and(|text| text == WOULD_SEAL);
     let (verdict, why) = match (&old, &new) {
+        (None, Some(_)) if would => (Verdict::Create, "would be sealed"),
+        (Some(_), Some(_)) if would => (Verdict::Update, "would be sealed anew"),
         (None, Some(_)) => (Verdict::Create, rendered.what.as_str()),
         (Some(_), Some(_)) => (Verdict::Update, "sealed anew"),
         (Some(_), None) => (Verdict::Same, "sealed once"),

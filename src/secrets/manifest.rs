@@ -123,6 +123,8 @@ pub struct Described {
     pub keys: Vec<String>,
     /// What is public of its certificate.
     pub facts: Option<CertificateFacts>,
+    /// The public age keys that it is encrypted for (SOPS).
+    pub recipients: Vec<String>,
     /// Whether a value stands in it that isn't encrypted.
     pub has_clear_value: bool,
 }
@@ -165,6 +167,13 @@ pub fn describe(text: &str) -> Option<Described> {
             not_after: annotation(NOT_AFTER).unwrap_or_default(),
             ca: annotation(CA),
         }),
+        recipients: value
+            .pointer("/sops/age")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|key| key.get("recipient")?.as_str().map(str::to_owned))
+            .collect(),
         has_clear_value: entries.is_some_and(|data| data.values().any(is_clear))
             || value.get("stringData").is_some(),
         kind,

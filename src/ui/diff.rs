@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use similar::TextDiff;
 
+use crate::layout::render::WOULD_SEAL;
 use crate::plan::change::{Change, FileChange, Verdict};
 
 /// One line for each file, the ones that need attention with their reason.
 pub fn verdicts(change: &Change) -> String {
     let line = |file: &FileChange| match file.verdict {
-        Verdict::Create | Verdict::Update | Verdict::Same => {
+        Verdict::Create | Verdict::Update | Verdict::Same if !would_be_sealed(file) => {
             format!("{:<8} {}\n", file.verdict.as_str(), file.path)
         }
-        Verdict::Delete | Verdict::Skip | Verdict::Conflict => format!(
+        _ => format!(
             "{:<8} {}  ({})\n",
             file.verdict.as_str(),
             file.path,
@@ -20,6 +21,11 @@ pub fn verdicts(change: &Change) -> String {
         ),
     };
     change.files.iter().map(line).collect()
+}
+
+/// A text that only the run itself makes.
+fn would_be_sealed(file: &FileChange) -> bool {
+    file.new.as_deref() == Some(WOULD_SEAL.as_bytes())
 }
 
 /// Unified diffs of the files that get another text, and of those in conflict.

@@ -16,9 +16,7 @@ fn scaffolded(flags: &[&str]) -> TestEnv {
 /// Keys, a sealing certificate and a `sops`.
 fn prepared() -> TestEnv {
     let env = TestEnv::new();
-    env.write("sealing.pem", golden::SEALING);
-    golden::keys(&env);
-    golden::fake_sops(&env);
+    golden::given(&env);
     env
 }
 
@@ -137,13 +135,6 @@ fn another_ca_comes_in_three_steps_and_none_is_skipped() {
         "--sealing-certificate",
         "sealing.pem",
     ];
-    let old = [
-        "--secret-files",
-        "keys",
-        "--sealing-certificate",
-        "sealing.pem",
-    ];
-    let _ = old;
     rotate(&files, 0);
     rotate(&["--step", "3", "--author", "A Team <team@example.org>"], 0);
     assert_eq!(env.read(values).lines().count(), edited.lines().count());
@@ -188,4 +179,56 @@ fn one_cluster_gets_another_password() {
     env.expect(0, &arguments);
     assert_ne!(file("staging"), before[0]);
     assert_eq!(file("production"), before[1]);
+}
+
+#[test]
+fn answers_that_would_break_what_is_sealed_are_refused_or_seal_anew() {
+    let env = sealed(&EXTERNAL);
+    let other = env.expect(
+        3,
+        &["init", "out", "--yes", "--webhook-ca", "webhook-ca.pem"],
+    );
+    assert!(
+        other.stderr.contains("rotate webhook-ca"),
+        "{}",
+        other.stderr
+    );
+
+    let env = sealed(&[]);
+    let file = "out/apps/haptic/secrets/credentials.sealed.yaml";
+    let moved = ["init", "out", "--yes", "--namespace", "edge"];
+    let dry = env.expect(2, &[&moved[..], &["--dry-run"]].concat());
+    assert!(
+        dry.stderr.contains("kubeseal --fetch-cert"),
+        "{}",
+        dry.stderr
+    );
+    let dry = env.expect(0, &[&moved[..], &SEALED, &["--dry-run", "--diff"]].concat());
+    assert!(
+        dry.stdout.contains("would be sealed anew"),
+        "{}",
+        dry.stdout
+    );
+    env.expect(0, &[&moved[..], &SEALED].concat());
+    assert!(env.read(file).contains("namespace: edge\n"));
+}
+
+#[test]
+fn other_age_keys_in_the_answers_are_told_apart_from_those_in_the_files() {
+    let sops = [
+        "--provider",
+        "flux",
+        "--secrets",
+        "sops",
+        "--age-recipients",
+    ];
+    let env = scaffolded(&[&sops[..], &[golden::AGE_KEY]].concat());
+    let key = env
+        .expect(0, &["secrets", "age-key", "age.key", "--output", "json"])
+        .json();
+    let key = key["recipient"].as_str().expect("a key");
+    let run = env.expect(0, &["init", "out", "--yes", "--age-recipients", key]);
+    assert!(run.stderr.contains("sops updatekeys"), "{}", run.stderr);
+    let list = env.expect(10, &["-C", "out", "secrets", "list", "--exit-code"]);
+    assert!(list.stdout.contains("for other keys"), "{}", list.stdout);
 }

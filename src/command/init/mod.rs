@@ -276,6 +276,7 @@ impl Init<'_> {
             needed: &Profile::of(answers).secrets,
             inputs: &inputs,
             world: self.world,
+            before: self.last.as_ref().map(|last| &last.answers),
             dry_run: self.common.dry_run,
             compares: self.is_init,
         };

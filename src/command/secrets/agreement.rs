@@ -1,5 +1,7 @@
 //! Whether Git, the answers and a cluster agree about Secrets and certificates.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use secrecy::ExposeSecret as _;
 use serde::Serialize;
@@ -142,7 +144,7 @@ impl<'a> Agreement<'a> {
         if let Some(file) = &file {
             let described = self.described(file)?;
             if let Some(described) = &described {
-                self.compare_file(file, needed, described);
+                self.compare_file(cluster, file, needed, described);
                 not_after = described
                     .facts
                     .as_ref()
@@ -176,7 +178,13 @@ impl<'a> Agreement<'a> {
     }
 
     /// Name, namespace and type belong to the sealing, and the controller that decrypts doesn't look whether they were changed.
-    fn compare_file(&mut self, file: &RepoPath, needed: &NeededSecret, described: &Described) {
+    fn compare_file(
+        &mut self,
+        cluster: &str,
+        file: &RepoPath,
+        needed: &NeededSecret,
+        described: &Described,
+    ) {
         let namespace = self.repo.answers.namespace.clone();
         let facts = [
             ("name", described.name.as_str(), needed.name.as_str()),
@@ -200,6 +208,17 @@ impl<'a> Agreement<'a> {
                 Some(file),
                 format!("it lacks {}", lacking.join(", ")),
                 &rotate_hint(needed),
+            );
+        }
+        let wanted: BTreeSet<&str> = self.repo.answers.recipients(cluster).into_iter().collect();
+        let known = described.recipients.iter().map(String::as_str).collect();
+        if self.repo.answers.secrets == SecretsBy::Sops && wanted != known {
+            let hint = format!("sops updatekeys {file}");
+            self.find(
+                None,
+                Some(file),
+                "it is encrypted for other keys than `age_recipients` says".to_owned(),
+                &hint,
             );
         }
         if described.has_clear_value {

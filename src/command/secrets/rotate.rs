@@ -32,8 +32,10 @@ pub(super) fn run(
 ) -> Result<Outcome> {
     let repo = Repo::open(path, common, world)?;
     let plan = match arguments.what {
+        Rotated::Credentials => reseal("credentials", arguments, &repo)?,
+        Rotated::Webhook => reseal("webhook", arguments, &repo)?,
+        Rotated::Frontend => reseal("frontend", arguments, &repo)?,
         Rotated::WebhookCa => next_step(arguments, &repo, world)?,
-        _ => reseal(arguments, &repo)?,
     };
     let init = InitArgs {
         path: path.map(str::to_owned),
@@ -82,12 +84,7 @@ fn purpose(what: &str, subject: String, body: &str) -> Purpose {
 }
 
 /// Another value for a Secret that stands in Git.
-fn reseal(arguments: &RotateArgs, repo: &Repo) -> Result<Plan> {
-    let short = match arguments.what {
-        Rotated::Credentials => "credentials",
-        Rotated::Webhook => "webhook",
-        Rotated::Frontend | Rotated::WebhookCa => "frontend",
-    };
+fn reseal(short: &str, arguments: &RotateArgs, repo: &Repo) -> Result<Plan> {
     if let Some(name) = &arguments.cluster
         && repo
             .answers
