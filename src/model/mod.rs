@@ -7,6 +7,7 @@ pub mod cluster;
 pub mod env;
 pub mod git_url;
 pub mod pem;
+pub mod range;
 pub mod repo_path;
 pub mod text;
 pub mod tree;
