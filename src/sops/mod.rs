@@ -21,7 +21,7 @@ const ENCRYPTED: &str = "^(data|stringData)$";
 /// Encrypts a Secret's manifest. `what` names it in messages, `mask` knows its values.
 ///
 /// # Errors
-/// When the program isn't there, fails, or gives something that isn't wholly encrypted. What it says is shown, but for lines with a secret in them.
+/// When the program isn't there, fails, or gives something that isn't wholly encrypted. What it says is shown, unless a secret stands in it.
 pub fn encrypt(
     env: &Env,
     clear: &SecretBytes,
@@ -49,11 +49,15 @@ pub fn encrypt(
             .hint("install SOPS 3.8 or later (https://getsops.io), so that `sops --version` works")
             .hint("or take `--secrets sealed-secrets`, which needs no program")
         })?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A program that ends early says why on its own; the broken pipe says nothing.
-        let _ = stdin.write_all(clear.expose_secret()).is_err();
-    }
-    let output = child.wait_with_output()?;
+    let stdin = child.stdin.take();
+    // Beside the reading: a program that prints while it reads would wait for us, and we for it.
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // A program that ends early says why on its own; the broken pipe says nothing.
+            stdin.map(|mut stdin| stdin.write_all(clear.expose_secret()).is_ok())
+        });
+        child.wait_with_output()
+    })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(Problem::failed(format!(
