@@ -5,7 +5,7 @@ use memchr::memmem;
 
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::{Entry, Tree};
-use crate::yaml::{self, Node};
+use crate::secrets::clear;
 
 /// A file and the line of the object.
 pub type Place = (RepoPath, usize);
@@ -31,29 +31,11 @@ pub fn find(tree: &dyn Tree) -> Result<Vec<Place>> {
             continue;
         }
         let text = String::from_utf8_lossy(&bytes);
-        for document in &yaml::parse(&text).documents {
-            let roots = document.root.iter();
-            for line in roots.flat_map(lines) {
-                found.push((path.clone(), line));
-            }
-        }
+        found.extend(
+            clear::lines(&text)
+                .into_iter()
+                .map(|line| (path.clone(), line)),
+        );
     }
     Ok(found)
-}
-
-fn lines(root: &Node) -> Vec<usize> {
-    let kind = root.get("kind").and_then(Node::as_str);
-    if kind == Some("List") {
-        let items = root.get("items").into_iter().flat_map(Node::items);
-        return items.flat_map(lines).collect();
-    }
-    let has_values = ["data", "stringData"]
-        .iter()
-        .filter_map(|key| root.get(key))
-        .any(|data| data.entries().next().is_some());
-    if kind == Some("Secret") && has_values && root.get("sops").is_none() {
-        vec![root.position.line]
-    } else {
-        Vec::new()
-    }
 }

@@ -4,6 +4,7 @@
 //! [`secrecy::SecretSlice`], which is wiped when it goes and can't be printed.
 
 pub mod certificate;
+pub mod clear;
 pub mod credentials;
 mod fault;
 pub mod manifest;

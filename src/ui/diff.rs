@@ -6,6 +6,7 @@ use similar::TextDiff;
 
 use crate::layout::render::WOULD_SEAL;
 use crate::plan::change::{Change, FileChange, Verdict};
+use crate::secrets::clear;
 
 /// One line for each file, the ones that need attention with their reason.
 pub fn verdicts(change: &Change) -> String {
@@ -52,6 +53,9 @@ fn diff(file: &FileChange) -> String {
         }
     };
     let (old, new) = (text(&file.old), text(&file.new));
+    if clear::is_in(&old) || clear::is_in(&new) {
+        return format!("{}: a Secret stands in it in clear, not shown\n", file.path);
+    }
     TextDiff::from_lines(&old, &new)
         .unified_diff()
         .header(
