@@ -22,6 +22,7 @@ mod git;
 mod golden;
 mod interrupted;
 mod kit;
+mod leaks;
 mod real_cluster;
 mod real_programs;
 mod rerun;
