@@ -13,10 +13,12 @@ use crate::golden;
 
 mod applied;
 mod builds;
+mod certificates;
 mod chart;
 mod crds;
 mod guide;
 mod project;
+mod secrets;
 mod values;
 
 /// The CRD of External Secrets' generator, which comes with the programs of the kit.
