@@ -107,6 +107,26 @@ fn a_sops_that_is_killed_or_not_there_is_named() {
 }
 
 #[test]
+fn a_rotation_with_a_failing_sops_changes_nothing() {
+    let env = TestEnv::new();
+    golden::given(&env);
+    password_files(&env);
+    env.expect(0, &sops_flags("-q"));
+    let head = env.git("out", &["rev-parse", "HEAD"]);
+    env.program_on_path("sops", "#!/bin/sh\ntee /dev/stderr\nexit 1\n");
+    let secrets = Secrets::of(&env);
+    for what in ["credentials", "webhook", "frontend"] {
+        let rotate = ["-C", "out", "secrets", "rotate", what, "-vv", "--diff"];
+        let values = ["--secret-files", "keys", "--password-file", "next-password"];
+        let run = env.expect(1, &[&rotate[..], &values].concat());
+        secrets.assert_none_printed(what, &run);
+    }
+    assert_eq!(env.git("out", &["rev-parse", "HEAD"]), head);
+    assert_eq!(env.git("out", &["status", "--porcelain"]), "");
+    secrets.assert_none_in_git(&env, "a failed rotation");
+}
+
+#[test]
 fn a_sops_that_prints_while_it_reads_is_not_waited_for() {
     let env = TestEnv::new();
     env.program_on_path("sops", "#!/bin/sh\ncat >&2\nexit 1\n");
