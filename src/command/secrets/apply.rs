@@ -51,13 +51,23 @@ pub(super) fn run(
         told.extend(missing.iter().map(|(needed, _)| (*needed, "would-create")));
         return Ok(outcome(repo, name, context, &told));
     }
-    if !missing.is_empty() && cluster.create_namespace(namespace)? == Created::Made {
-        ui.notice(&format!("the namespace {namespace} was created"));
+    if !missing.is_empty() {
+        make_namespace(&cluster, namespace, ui);
     }
     for (needed, material) in &missing {
         told.push((needed, create(&cluster, namespace, needed, material)?));
     }
     Ok(outcome(repo, name, context, &told))
+}
+
+/// Makes the namespace where that is allowed. Not everyone needs to: who may only make Secrets in one that is there gets an error of the
+/// first Secret if it isn't.
+fn make_namespace(cluster: &Cluster, namespace: &str, ui: &mut Ui) {
+    match cluster.create_namespace(namespace) {
+        Ok(Created::Made) => ui.notice(&format!("the namespace {namespace} was created")),
+        Ok(Created::WasThere) => {}
+        Err(why) => ui.detail(1, &why.to_string()),
+    }
 }
 
 fn create(
