@@ -365,6 +365,30 @@ impl<'a> Agreement<'a> {
         }
     }
 
+    /// The Sealed Secrets controller takes over nothing that wasn't handed over to it, and tries nothing again that has failed.
+    fn tell_of_other_owner(&mut self, name: &str, needed: &NeededSecret, is_handed_over: bool) {
+        let secret = &needed.name;
+        let namespace = &self.repo.answers.namespace;
+        let anew = format!(
+            "kubectl delete sealedsecret {secret} --namespace {namespace} has it brought anew from Git, and the controller tries again"
+        );
+        let (message, hint) = if is_handed_over {
+            let message = format!(
+                "the Secret `{secret}` was handed over to the Sealed Secrets controller, which has not taken it over"
+            );
+            (message, anew)
+        } else {
+            let message = format!(
+                "the Secret `{secret}` was made by somebody else, so the Sealed Secrets controller will not touch it"
+            );
+            let hint = format!(
+                "kubectl annotate secret {secret} --namespace {namespace} sealedsecrets.bitnami.com/managed=true hands it over; then {anew}"
+            );
+            (message, hint)
+        };
+        self.find(Some(name), None, message, &hint);
+    }
+
     fn compare_live(
         &mut self,
         name: &str,
@@ -375,13 +399,8 @@ impl<'a> Agreement<'a> {
         let answers = &self.repo.answers;
         if answers.secrets == SecretsBy::SealedSecrets
             && live.owner.as_deref() != Some("SealedSecret")
-            && !live.is_sealed_managed
         {
-            let hint = format!(
-                "kubectl annotate secret {} --namespace {} sealedsecrets.bitnami.com/managed=true",
-                needed.name, answers.namespace
-            );
-            self.find(Some(name), None, format!("the Secret `{}` was made by somebody else, so the Sealed Secrets controller will not touch it", needed.name), &hint);
+            self.tell_of_other_owner(name, needed, live.is_sealed_managed);
         }
         if live.kind != needed.kind {
             self.find(
