@@ -167,6 +167,13 @@ pub fn argo_cluster(more: &[&'static str]) -> Vec<&'static str> {
 pub fn prepared(groups: &[&str], flags: &[&str]) -> Option<(Field, TestEnv)> {
     let env = TestEnv::new();
     certificates(&env)?;
+    let (field, registry) = raised(groups)?;
+    scaffold(&env, &field, &registry, flags);
+    Some((field, env))
+}
+
+/// A cluster with Argo CD and the chart in its registry, whose address is the second.
+pub fn raised(groups: &[&str]) -> Option<(Field, String)> {
     let field = Field::up(groups, &[])?;
     let registry = format!("oci://{}/charts", field.fact("registry"));
     let mut charts = vec!["--push", registry.as_str()];
@@ -176,8 +183,7 @@ pub fn prepared(groups: &[&str], flags: &[&str]) -> Option<(Field, TestEnv)> {
     let rejected = format!("0.2.3={REASON}");
     charts.extend(["--reject", rejected.as_str()]);
     field.charts(&charts)?;
-    scaffold(&env, &field, &registry, flags);
-    Some((field, env))
+    Some((field, registry))
 }
 
 /// Publishes the repository and does what its README says.
@@ -260,7 +266,7 @@ fn pin(field: &Field, env: &TestEnv, from: &str, to: &str) {
     look_again(field, "haptic-root").expect("annotates");
 }
 
-fn look_again(field: &Field, name: &str) -> Result<(), String> {
+pub fn look_again(field: &Field, name: &str) -> Result<(), String> {
     let mut arguments = vec!["annotate", "--overwrite", "--namespace=argocd"];
     arguments.extend(["application", name, "argocd.argoproj.io/refresh=normal"]);
     field.kubectl(&arguments).map(drop)

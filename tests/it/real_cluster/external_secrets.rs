@@ -1,34 +1,11 @@
 //! Secrets that External Secrets makes: the password of its generator under Flux, what lies in a store under Argo CD.
 
-use std::collections::BTreeSet;
-
-use base64::Engine as _;
 use serde_json::{Value, json};
 
 use super::field::{Field, stays, text, within};
+use super::secrets::{CREDENTIALS, NEEDED, password, secret, value};
 use super::{EXTERNAL, argo, first_steps, flux, replace};
 use crate::env::TestEnv;
-
-const CREDENTIALS: &str = "haptic-gitops-credentials";
-
-/// The Secrets that a release with certificates of its own needs, as the chart reads them.
-const NEEDED: [(&str, &str, &[&str]); 3] = [
-    (
-        CREDENTIALS,
-        "Opaque",
-        &["dataplane_password", "dataplane_username"],
-    ),
-    (
-        "haptic-gitops-webhook",
-        "kubernetes.io/tls",
-        &["ca.crt", "tls.crt", "tls.key"],
-    ),
-    (
-        "haptic-gitops-frontend",
-        "kubernetes.io/tls",
-        &["tls.crt", "tls.key"],
-    ),
-];
 
 #[test]
 #[ignore = "needs real controllers: cargo test -- --ignored"]
@@ -45,19 +22,13 @@ fn flux_has_a_password_made_that_stays() {
     let made = password(&field);
     assert!(made.len() >= 32, "{} characters", made.len());
 
-    annotate(
-        &field,
-        "externalsecret",
-        "haptic",
-        CREDENTIALS,
-        "force-sync",
-    );
+    field.annotate("externalsecret", "haptic", CREDENTIALS, "force-sync");
     stays(4, "a forced refresh keeps the password", || {
         same(&field, &made)
     });
     let file = "out/apps/haptic/secrets/external-secrets.yaml";
     replace(&env, file, "  length: 44\n", "  length: 45\n");
-    publish(&field, &env);
+    flux::publish(&field, &env);
     let generator = field.get("password", "haptic", CREDENTIALS);
     let length = generator.expect("asks")["spec"]["length"].clone();
     assert_eq!(length, 45, "the new commit isn't there");
@@ -91,7 +62,7 @@ fn is_taken_over(field: &Field, env: &TestEnv) {
     by_hand.push("--from-literal=other=mine");
     field.kubectl(&by_hand).expect("a Secret");
     env.write("out/another", "commit");
-    publish(field, env);
+    flux::publish(field, env);
     within(30, "the Secret is taken over", || {
         let secret = field.get("secret", "haptic", CREDENTIALS)?;
         match text(&secret, "/metadata/ownerReferences/0/kind") {
@@ -175,69 +146,10 @@ fn store(env: &TestEnv) -> Value {
     })
 }
 
-/// A Secret of this type with these keys and no others, none of them empty.
-fn secret(field: &Field, name: &str, kind: &str, keys: &[&str]) -> Value {
-    let secret = field.get("secret", "haptic", name).expect("asks");
-    assert_eq!(text(&secret, "/type"), kind, "{secret}");
-    let data = secret["data"].as_object().expect("data");
-    let found: BTreeSet<&str> = data.keys().map(String::as_str).collect();
-    assert_eq!(found, keys.iter().copied().collect(), "{name}");
-    assert!(data.values().all(|value| value != ""), "{secret}");
-    secret
-}
-
-/// The password of the credentials, which are complete.
-fn password(field: &Field) -> String {
-    let (name, kind, keys) = NEEDED[0];
-    let secret = secret(field, name, kind, keys);
-    assert_eq!(value(&secret, "dataplane_username"), "admin");
-    value(&secret, "dataplane_password")
-}
-
-fn value(secret: &Value, key: &str) -> String {
-    let encoded = secret["data"][key].as_str().expect("a value");
-    let decoded = base64::engine::general_purpose::STANDARD.decode(encoded);
-    String::from_utf8(decoded.expect("base64")).expect("text")
-}
-
 fn same(field: &Field, made: &str) -> Result<(), String> {
     let now = password(field);
     if now == made {
         return Ok(());
     }
     Err(format!("{made} has become {now}"))
-}
-
-/// Commits what has changed and waits until Flux has applied it.
-fn publish(field: &Field, env: &TestEnv) {
-    let applied = || {
-        let secrets = field.get("kustomization", "flux-system", "haptic-secrets")?;
-        Ok::<_, String>(text(&secrets, "/status/lastAppliedRevision").to_owned())
-    };
-    let before = applied().expect("asks");
-    field.publish(&env.path("out"));
-    annotate(
-        field,
-        "gitrepository",
-        "flux-system",
-        "haptic-sync",
-        "reconcile.fluxcd.io/requestedAt",
-    );
-    within(60, "the new commit is applied", || {
-        let now = applied()?;
-        if now == before {
-            return Err(now);
-        }
-        flux::ready(field, "haptic-secrets")
-    });
-}
-
-/// Gives an annotation the object's own version as its value, which is new each time.
-fn annotate(field: &Field, kind: &str, namespace: &str, name: &str, annotation: &str) {
-    let object = field.get(kind, namespace, name).expect("asks");
-    let version = text(&object, "/metadata/resourceVersion");
-    let annotation = format!("{annotation}={version}");
-    let mut arguments = vec!["annotate", "--overwrite", "--namespace", namespace];
-    arguments.extend([kind, name, &annotation]);
-    field.kubectl(&arguments).expect("annotates");
 }

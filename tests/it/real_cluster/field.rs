@@ -10,13 +10,14 @@ use serde_json::Value;
 use crate::kit;
 
 /// The programs of each group of `field up`; those of the empty name are always needed.
-const PROGRAMS: [(&str, &[&str]); 6] = [
+const PROGRAMS: [(&str, &[&str]); 7] = [
     ("", &["etcd", "kube-apiserver", "kubectl", "python3"]),
     ("kwok", &["kwok", "kube-scheduler"]),
     ("flux", &["source-controller", "kustomize-controller"]),
     ("argocd", &["argocd", "helm", "kustomize", "redis-server"]),
     ("cert-manager", &["cert-manager"]),
     ("external-secrets", &["external-secrets"]),
+    ("sealed-secrets", &["sealed-secrets"]),
 ];
 
 /// One cluster at a time, however many threads the tests have.
@@ -135,6 +136,16 @@ impl Field {
 
     fn environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("KUBECONFIG", self.fact("kubeconfig"))
+    }
+
+    /// Gives an object an annotation whose value is the object's own version, which is new each time.
+    pub fn annotate(&self, kind: &str, namespace: &str, name: &str, annotation: &str) {
+        let object = self.get(kind, namespace, name).expect("asks");
+        let version = text(&object, "/metadata/resourceVersion");
+        let annotation = format!("{annotation}={version}");
+        let mut arguments = vec!["annotate", "--overwrite", "--namespace", namespace];
+        arguments.extend([kind, name, &annotation]);
+        self.kubectl(&arguments).expect("annotates");
     }
 
     /// An object; null where there is none.

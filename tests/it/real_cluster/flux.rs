@@ -61,10 +61,40 @@ fn flux_installs_the_version_of_its_own_cluster() {
 pub fn prepared(groups: &[&str], flags: &[&str]) -> Option<(Field, TestEnv)> {
     let env = TestEnv::new();
     certificates(&env)?;
-    let field = Field::up(groups, &[])?;
-    field.charts(&["--version", "0.2.1", "--version", "0.2.2"])?;
+    let field = raised(groups)?;
     scaffold(&env, &field, field.fact("charts"), flags);
     Some((field, env))
+}
+
+/// A cluster with Flux and a filled Helm repository.
+pub fn raised(groups: &[&str]) -> Option<Field> {
+    let field = Field::up(groups, &[])?;
+    field.charts(&["--version", "0.2.1", "--version", "0.2.2"])?;
+    Some(field)
+}
+
+/// Commits what has changed and waits until Flux has applied it.
+pub fn publish(field: &Field, env: &TestEnv) {
+    let applied = || {
+        let secrets = field.get("kustomization", "flux-system", "haptic-secrets")?;
+        Ok::<_, String>(text(&secrets, "/status/lastAppliedRevision").to_owned())
+    };
+    let before = applied().expect("asks");
+    send(field, env);
+    within(60, "the new commit is applied", || {
+        let now = applied()?;
+        if now == before {
+            return Err(now);
+        }
+        ready(field, "haptic-secrets")
+    });
+}
+
+/// Commits what has changed and has Flux look at it.
+pub fn send(field: &Field, env: &TestEnv) {
+    field.publish(&env.path("out"));
+    let requested = "reconcile.fluxcd.io/requestedAt";
+    field.annotate("gitrepository", "flux-system", "haptic-sync", requested);
 }
 
 /// Makes the Secrets, incomplete ones first, the last one complete at the end. Returns the HelmRelease.
@@ -185,7 +215,7 @@ fn is_ready(object: &Value) -> Result<(), String> {
 }
 
 /// A condition's status, reason and message; empty where the object or the condition isn't there.
-fn condition(object: &Value, kind: &str) -> String {
+pub fn condition(object: &Value, kind: &str) -> String {
     let conditions = object["status"]["conditions"].as_array();
     let found = conditions.and_then(|all| all.iter().find(|one| one["type"] == kind));
     found.map_or_else(String::new, |one| {

@@ -10,10 +10,14 @@ use crate::kit;
 use field::Field;
 
 mod argo;
+mod by_hand;
 mod client;
 mod external_secrets;
 mod field;
 mod flux;
+mod sealed_secrets;
+mod secrets;
+mod sops;
 mod strict;
 
 /// Writes a repository into the folder `out`, for the served repository `demo`.
