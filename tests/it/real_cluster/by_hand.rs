@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::field::{Field, text};
+use super::field::{Field, text, within};
 use super::secrets::{self, NEEDED, TRIAL, context};
 use super::{argo, first_steps, flux, scaffold};
 use crate::env::TestEnv;
@@ -41,14 +41,15 @@ fn flux_installs_the_release_when_secrets_were_applied_by_one_who_may() {
     let namespace = field.get("namespace", "", "haptic").expect("asks");
     assert!(namespace.is_null(), "{namespace}");
 
-    let create = |arguments: &[&str]| field.kubectl(arguments).expect("creates");
-    create(&["create", "namespace", "haptic"]);
+    let kubectl = |arguments: &[&str]| field.kubectl(arguments).expect("succeeds");
+    kubectl(&["create", "namespace", "haptic"]);
     let mut role = ROLE.to_vec();
     role.retain(|part| *part != "--verb=create");
-    create(&role);
+    kubectl(&role);
     let mut binding = vec!["create", "rolebinding", "secrets", "--namespace=haptic"];
     binding.extend(["--role=secrets", "--serviceaccount=default:runner"]);
-    create(&binding);
+    kubectl(&binding);
+    within(10, "reading is allowed", || may(&field, "get"));
     let said = apply(&field, &env, 4).stderr;
     let wanted = "lacks the right `create` on `secrets` in the namespace `haptic`";
     assert!(said.contains(wanted), "{said}");
@@ -57,8 +58,9 @@ fn flux_installs_the_release_when_secrets_were_applied_by_one_who_may() {
         Vec::<Value>::new()
     );
 
-    create(&["delete", "role", "secrets", "--namespace=haptic"]);
-    create(&ROLE);
+    kubectl(&["delete", "role", "secrets", "--namespace=haptic"]);
+    kubectl(&ROLE);
+    within(10, "creating is allowed", || may(&field, "create"));
     let said = apply(&field, &env, 0).stdout;
     assert_eq!(said.matches(": created").count(), 3, "{said}");
     let before = versions(&field);
@@ -86,6 +88,13 @@ fn runner(field: &Field, env: &TestEnv) {
     config["users"][0]["user"] = json!({"token": token.expect("a token").trim()});
     env.write("runner.kubeconfig", &config.to_string());
     env.mode("runner.kubeconfig", 0o600);
+}
+
+/// Whether the API server has noticed that somebody has this right.
+fn may(field: &Field, verb: &str) -> Result<(), String> {
+    let mut ask = vec!["auth", "can-i", verb, "secrets", "--namespace=haptic"];
+    ask.push("--as=system:serviceaccount:default:runner");
+    field.kubectl(&ask).map(drop)
 }
 
 fn apply(field: &Field, env: &TestEnv, code: i32) -> crate::env::Run {
