@@ -242,7 +242,12 @@ impl Sealer<'_> {
                     .hint("save it to a file: kubeseal --fetch-cert > sealing.pem, then `--sealing-certificate sealing.pem`")
             })?
         } else {
-            inputs::read(&self.inputs.folder.join(place))?
+            inputs::read(&self.inputs.folder.join(place)).map_err(|why| {
+                Problem::invalid(why.to_string()).hint(format!(
+                    "kubeseal --fetch-cert > {} makes it, from the cluster",
+                    super::shell::quoted(place)
+                ))
+            })?
         };
         Ok(
             SealingCertificate::parse(&content, self.inputs.now).map_err(|why| {

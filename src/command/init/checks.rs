@@ -197,6 +197,7 @@ fn check_recipients(answers: &Answers) -> Result<()> {
             return Err(Problem::invalid(format!(
                 "`age_recipients` has a key for `{cluster}`, and `clusters` has no such cluster"
             ))
+            .hint(format!("its clusters are {}", names(answers)))
             .into());
         }
     }
@@ -213,6 +214,11 @@ fn check_recipients(answers: &Answers) -> Result<()> {
         .into());
     }
     Ok(())
+}
+
+fn names(answers: &Answers) -> String {
+    let names = answers.clusters.iter().map(|known| known.name.as_str());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Helm's longest name of a release, which the parent Application of a cluster has too.

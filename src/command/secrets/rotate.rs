@@ -92,7 +92,17 @@ fn reseal(short: &str, arguments: &RotateArgs, repo: &Repo) -> Result<Plan> {
             .iter()
             .all(|known| known.name != *name)
     {
-        return Err(Problem::usage(format!("there is no cluster `{name}`")).into());
+        let known = repo
+            .answers
+            .clusters
+            .iter()
+            .map(|known| known.name.as_str());
+        return Err(Problem::usage(format!("there is no cluster `{name}`"))
+            .hint(format!(
+                "the clusters are {}",
+                known.collect::<Vec<_>>().join(", ")
+            ))
+            .into());
     }
     let Some(needed) = repo
         .profile
@@ -103,6 +113,7 @@ fn reseal(short: &str, arguments: &RotateArgs, repo: &Repo) -> Result<Plan> {
         return Err(Problem::invalid(format!(
             "the release has no Secret for `{short}` that somebody makes: cert-manager makes its certificates"
         ))
+        .hint("`haptic-scaffold secrets list` says what the release needs")
         .into());
     };
     if !repo.answers.seals() {
@@ -158,7 +169,9 @@ fn next_step(arguments: &RotateArgs, repo: &Repo, world: &World) -> Result<Plan>
         .as_deref()
         .filter(|_| answers.certificates == Some(Certificates::External))
     else {
-        return Err(Problem::invalid("cert-manager makes the webhook's certificate and looks after its CA, so there is nothing to rotate here").into());
+        return Err(Problem::invalid("cert-manager makes the webhook's certificate and looks after its CA, so there is nothing to rotate here")
+            .hint("`haptic-scaffold secrets list` says what the release needs")
+            .into());
     };
     if arguments.cluster.is_some() {
         return Err(Problem::usage(
