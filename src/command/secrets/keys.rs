@@ -83,6 +83,9 @@ pub(super) fn trial(
             .hint("hosts are DNS names, such as haptic-webhook.haptic.svc")
     })?;
     let folder = world.folder.join(&arguments.dir);
+    // Folders are made on the way, so what counts is the first that is there.
+    let there = folder.ancestors().find(|above| above.exists());
+    refuse_repository(&there.unwrap_or(&folder).join("webhook.key"))?;
     let public = |name: &str| folder.join(format!("{name}.crt"));
     let private = |name: &str| folder.join(format!("{name}.key"));
     let issued = [
