@@ -26,6 +26,8 @@ pub struct Inputs<'a> {
     pub folder: &'a Path,
     /// The repository's work tree: no key may lie in it.
     pub repository: Option<&'a Path>,
+    /// The only CA that the webhook's certificate may come from, PEM; those of the answers where none is named.
+    pub next_ca: Option<&'a str>,
     /// Seconds since 1970.
     pub now: i64,
 }
@@ -54,8 +56,12 @@ impl Inputs<'_> {
         let cas = answers.webhook_cas();
         let wanted = Wanted {
             host: is_webhook.then_some(names.webhook_host.as_str()),
-            ca: cas.as_deref().filter(|_| is_webhook),
+            ca: self.next_ca.or(cas.as_deref()).filter(|_| is_webhook),
             now: self.now,
+        };
+        let of_answers = Wanted {
+            ca: cas.as_deref(),
+            ..wanted
         };
         let certificate = self.file(needed, &format!("{}.crt", needed.short), cluster)?;
         let key = self.file(needed, &format!("{}.key", needed.short), cluster)?;
@@ -67,6 +73,14 @@ impl Inputs<'_> {
                 Part::Key => &key,
             };
             let shown = file.display().to_string();
+            let is_old = is_webhook && self.next_ca.is_some();
+            if is_old && certificate::check(&content, &secret, &of_answers).is_ok() {
+                return Problem::invalid(format!(
+                    "cannot use `{shown}` for {}: it is of the old CA, and this step needs one of the new CA",
+                    needed.what
+                ))
+                .hint("have the new CA sign one, and name its folder: `--secret-files DIR`");
+            }
             Problem::invalid(format!("cannot use `{shown}` for {}: {fault}", needed.what))
                 .hint(fault.hint(&shown))
         })?;

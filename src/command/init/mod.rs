@@ -269,6 +269,9 @@ impl Init<'_> {
             arguments: &self.arguments.values,
             folder: &self.world.folder,
             repository: Some(self.gathered.target.place()),
+            next_ca: self
+                .rotation
+                .and_then(|rotation| rotation.signed_by.as_deref()),
             now: self.world.now,
         };
         let sealer = Sealer {

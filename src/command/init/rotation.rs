@@ -20,6 +20,8 @@ pub(in crate::command) struct Rotation<'a> {
     pub(in crate::command) webhook_ca: Option<String>,
     /// The CA that comes after it.
     pub(in crate::command) webhook_ca_next: Option<String>,
+    /// The CA that has to have signed the webhook's certificate, where not every one of the answers will do.
+    pub(in crate::command) signed_by: Option<String>,
     /// Whether a file is sealed anew.
     pub(in crate::command) again: &'a dyn Fn(&Rendered) -> bool,
     /// What is left to do then.

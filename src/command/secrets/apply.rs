@@ -34,6 +34,7 @@ pub(super) fn run(
         arguments: &arguments.values,
         folder: &world.folder,
         repository: Some(repo.gathered.target.place()),
+        next_ca: None,
         now: world.now,
     };
     let mut missing = Vec::new();

@@ -18,7 +18,7 @@ use crate::layout::recorded::{Certificates, SecretsBy};
 use crate::layout::render::{Rendered, outline};
 use crate::model::pem::{self, ca_faults};
 use crate::plan::purpose::Purpose;
-use crate::secrets::certificate::{Wanted, check_public, fingerprints};
+use crate::secrets::certificate::{Wanted, check_public, fingerprints, of_fingerprint};
 use crate::ui::{Outcome, Ui};
 use crate::world::World;
 
@@ -60,6 +60,7 @@ pub(super) fn run(
             purpose: plan.purpose,
             webhook_ca: plan.webhook_ca,
             webhook_ca_next: plan.webhook_ca_next,
+            signed_by: plan.signed_by,
             again: &again,
             steps: plan.steps,
         },
@@ -71,6 +72,7 @@ struct Plan {
     purpose: Purpose,
     webhook_ca: Option<String>,
     webhook_ca_next: Option<String>,
+    signed_by: Option<String>,
     reseals: Option<&'static str>,
     steps: Vec<String>,
 }
@@ -135,6 +137,7 @@ fn reseal(short: &str, arguments: &RotateArgs, repo: &Repo) -> Result<Plan> {
         ),
         webhook_ca: None,
         webhook_ca_next: repo.answers.webhook_ca_next.clone(),
+        signed_by: None,
         reseals: Some(needed.short),
         steps,
     })
@@ -184,10 +187,11 @@ fn next_step(arguments: &RotateArgs, repo: &Repo, world: &World) -> Result<Plan>
         .webhook_ca
         .as_deref()
         .map(|file| read_ca(&world.folder.join(file), world.now))
-        .transpose()?;
+        .transpose()?
+        .map(|given| without(&given, old));
     let Some(next) = &answers.webhook_ca_next else {
         expect(arguments, 1)?;
-        return publish_both(old, given);
+        return publish_both(given);
     };
     if let Some(given) = given
         && given != *next
@@ -232,13 +236,20 @@ fn read_ca(path: &std::path::Path, now: i64) -> Result<String> {
     Ok(ca)
 }
 
-fn publish_both(old: &str, given: Option<String>) -> Result<Plan> {
+/// The CAs of a file that are not among the old ones: teams hand over both in one file, and the last step has to drop the old one.
+fn without(given: &str, old: &str) -> String {
+    let old = fingerprints(old);
+    let is_new = |digest: &String| !old.contains(digest);
+    let new = fingerprints(given).into_iter().filter(is_new);
+    new.map(|digest| of_fingerprint(given, &digest)).collect()
+}
+
+fn publish_both(given: Option<String>) -> Result<Plan> {
     let next = given.ok_or_else(|| {
         Problem::usage("nothing says which CA comes next")
             .hint("add `--webhook-ca FILE`, the PEM file of the new CA")
     })?;
-    let known = fingerprints(old);
-    if fingerprints(&next).iter().all(|new| known.contains(new)) {
+    if next.is_empty() {
         return Err(Problem::invalid("the CA that is given is the one that is in use already")
             .hint("`haptic-scaffold secrets rotate webhook` takes another certificate of the same CA")
             .into());
@@ -251,6 +262,7 @@ fn publish_both(old: &str, given: Option<String>) -> Result<Plan> {
         ),
         webhook_ca: None,
         webhook_ca_next: Some(next),
+        signed_by: None,
         reseals: None,
         steps: vec![
             "let it arrive in every cluster: the release is synced, and the caBundle of its ValidatingWebhookConfiguration has both".to_owned(),
@@ -374,6 +386,7 @@ fn replace(repo: &Repo, next: &str, arrived: &[(String, crate::cluster::Cluster)
         ),
         webhook_ca: None,
         webhook_ca_next: Some(next.to_owned()),
+        signed_by: Some(next.to_owned()),
         reseals: Some("webhook"),
         steps: vec![
             "let it arrive in every cluster: the Secret has the new certificate, and the controller serves it".to_owned(),
@@ -391,6 +404,7 @@ fn drop_old(next: &str) -> Plan {
         ),
         webhook_ca: Some(next.to_owned()),
         webhook_ca_next: Some(String::new()),
+        signed_by: None,
         reseals: None,
         steps: Vec::new(),
     }
