@@ -13,6 +13,8 @@
 )]
 
 mod architecture;
+mod bad_certificates;
+mod bad_secrets;
 mod cli;
 mod cluster;
 mod docs;
@@ -23,8 +25,10 @@ mod golden;
 mod interrupted;
 mod kit;
 mod leaks;
+mod pki;
 mod real_cluster;
 mod real_programs;
 mod rerun;
+mod secret_repo;
 mod secrets;
 mod terminal;
