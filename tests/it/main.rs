@@ -31,4 +31,6 @@ mod real_programs;
 mod rerun;
 mod secret_repo;
 mod secrets;
+mod secrets_list;
+mod secrets_live;
 mod terminal;
