@@ -30,6 +30,8 @@ pub enum Fault {
     Invalid,
     /// Out of order, with a page that is no Status.
     Broken,
+    /// Somebody else has made it in the meantime.
+    There,
     /// The connection ends without an answer.
     HangUp,
 }
@@ -277,6 +279,7 @@ fn failed(
             Some(refusal(422, "Invalid", &message, &details))
         }
         Fault::Broken => Some((500, format!("<html>panic: {body}</html>"))),
+        Fault::There => Some(there(resource, "it")),
         Fault::HangUp => None,
     }
 }
