@@ -34,4 +34,5 @@ mod secrets;
 mod secrets_apply;
 mod secrets_list;
 mod secrets_live;
+mod secrets_rotate;
 mod terminal;
