@@ -32,6 +32,7 @@ mod rerun;
 mod secret_repo;
 mod secrets;
 mod secrets_apply;
+mod secrets_keys;
 mod secrets_list;
 mod secrets_live;
 mod secrets_rotate;
