@@ -31,6 +31,7 @@ mod real_programs;
 mod rerun;
 mod secret_repo;
 mod secrets;
+mod secrets_again;
 mod secrets_apply;
 mod secrets_keys;
 mod secrets_list;
