@@ -15,6 +15,7 @@ use crate::model::repo_path::RepoPath;
 use crate::model::tree::{self, Tree};
 use crate::secrets::certificate::fingerprints;
 use crate::secrets::manifest::{self, Described};
+use crate::registry;
 use crate::secrets::mask::Mask;
 use crate::secrets::sealed::{SealingCertificate, SealingFault};
 use crate::sops;
@@ -251,7 +252,11 @@ impl Sealer<'_> {
         };
         Ok(
             SealingCertificate::parse(&content, self.inputs.now).map_err(|why| {
+                let place = &if is_address { registry::shown(place) } else { place.to_owned() };
                 let hint = match why {
+                    SealingFault::Der if is_address => {
+                        format!("curl {place} | openssl x509 -inform der -out sealing.pem, then `--sealing-certificate sealing.pem`")
+                    }
                     SealingFault::Der => {
                         format!("openssl x509 -inform der -in {place} -out {place}.pem")
                     }

@@ -65,6 +65,9 @@ pub enum RegistryError {
     /// The answer is cut off, or not what such a source answers.
     #[error("{asked}: unusable answer, {reason}")]
     Malformed { asked: Asked, reason: String },
+    /// The address that was given must not be asked.
+    #[error("{asked}: {reason}")]
+    UnsafeAddress { asked: Asked, reason: String },
     /// The answer leads to an address that must not be asked.
     #[error("{asked}: the answer leads to an unsafe address, {reason}")]
     UnsafeTarget { asked: Asked, reason: String },
@@ -102,6 +105,7 @@ impl RegistryError {
             Self::Status { .. }
             | Self::TooLarge { .. }
             | Self::Malformed { .. }
+            | Self::UnsafeAddress { .. }
             | Self::UnsafeTarget { .. } => format!(
                 "check that the address is that of an OCI registry (`oci://`) or a Helm \
                  repository (`https://`); or {GIVE}"

@@ -89,6 +89,17 @@ impl HttpRegistry {
     }
 }
 
+/// An address as it may be shown: without a user and its password, and without the query, which may hold a token.
+pub fn shown(address: &str) -> String {
+    let address = address.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return address.to_owned();
+    };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
 impl Registry for HttpRegistry {
     fn versions(&self, source: &ChartSource) -> Result<Vec<Published>, RegistryError> {
         let credentials = self.credentials.as_ref();
@@ -104,16 +115,18 @@ impl Registry for HttpRegistry {
     }
 
     fn file(&self, aim: &str, address: &str) -> Result<Vec<u8>, RegistryError> {
-        let unsafe_target = |reason: &str| RegistryError::UnsafeTarget {
+        let unsafe_address = |reason: &str| RegistryError::UnsafeAddress {
             asked: Asked {
                 aim: aim.to_owned(),
-                url: address.split('?').next().unwrap_or_default().to_owned(),
+                url: shown(address),
             },
             reason: reason.to_owned(),
         };
-        let url = Url::parse(address).ok_or_else(|| unsafe_target("it is no https address"))?;
+        let url = Url::parse(address).ok_or_else(|| {
+            unsafe_address("it is no https address of the form https://HOST/PATH, without a user")
+        })?;
         if url.is_plain() && !url.is_loopback() {
-            return Err(unsafe_target(
+            return Err(unsafe_address(
                 "it is not encrypted, so somebody between could put a certificate of their own in its place",
             ));
         }
