@@ -248,12 +248,31 @@ fn a_sealing_certificate_that_cannot_be_had_is_told() {
         assert_told(
             &run,
             &[
-                "fetch the sealing certificate",
+                "cannot fetch the sealing certificate at",
                 &address,
                 why,
                 "kubeseal --fetch-cert",
             ],
         );
+    }
+}
+
+#[test]
+fn an_address_is_told_without_what_is_secret_in_it() {
+    let env = prepared();
+    for address in [
+        "https://ada:geheim@example.org/cert.pem",
+        "http://example.org/cert.pem?token=geheim",
+    ] {
+        let flags = [
+            "--secrets",
+            "sealed-secrets",
+            "--sealing-certificate",
+            address,
+        ];
+        let run = ending(&env, 4, &[&flags, &["-vv"]]);
+        assert_told(&run, &["://example.org/cert.pem`", "kubeseal --fetch-cert"]);
+        assert!(!(run.stdout + &run.stderr).contains("geheim"));
     }
 }
 
