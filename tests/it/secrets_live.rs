@@ -70,7 +70,12 @@ fn what_is_wrong_in_a_cluster_is_found() {
     );
     let mut taken = credentials();
     taken["metadata"] = json!({ "annotations": { "sealedsecrets.bitnami.com/managed": "true" } });
-    assert_eq!(messages(&env, &with(taken)), Vec::<String>::new());
+    assert_eq!(
+        messages(&env, &with(taken)),
+        [format!(
+            "{the} was handed over to the Sealed Secrets controller, which has not taken it over"
+        )]
+    );
 }
 
 #[test]

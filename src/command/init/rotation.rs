@@ -8,6 +8,7 @@ use crate::cli::init::InitArgs;
 use crate::command::gather::{Places, gather};
 use crate::error::Problem;
 use crate::layout::render::Rendered;
+use crate::plan::change::FileChange;
 use crate::plan::purpose::Purpose;
 use crate::ui::{Outcome, Ui};
 use crate::world::World;
@@ -83,8 +84,15 @@ impl Init<'_> {
     fn refuse_other_changes(&mut self) -> Result<()> {
         let answered = self.answer()?;
         let change = self.plan(&answered)?;
-        let Some(file) = change.writes().chain(change.conflicts()).next() else {
+        let is_own = |file: &&FileChange| file.path.name().starts_with(".haptic-scaffold");
+        let mut files = change.writes().chain(change.conflicts());
+        let Some(first) = files.next() else {
             return Ok(());
+        };
+        let file = if is_own(&first) {
+            files.find(|file| !is_own(file)).unwrap_or(first)
+        } else {
+            first
         };
         Err(Problem::invalid(format!(
             "`{}` and maybe others aren't as the answers say, and a rotation is a commit of its own",

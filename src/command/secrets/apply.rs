@@ -52,23 +52,39 @@ pub(super) fn run(
         told.extend(missing.iter().map(|(needed, _)| (*needed, "would-create")));
         return Ok(outcome(repo, name, context, &told));
     }
-    if !missing.is_empty() {
-        make_namespace(&cluster, namespace, ui);
-    }
+    let mut no_namespace = if missing.is_empty() {
+        None
+    } else {
+        make_namespace(&cluster, namespace, ui)
+    };
     for (needed, material) in &missing {
-        told.push((needed, create(&cluster, namespace, needed, material)?));
+        let created = create(&cluster, namespace, needed, material);
+        let verdict = created.map_err(|why| match no_namespace.take() {
+            // Without the namespace no Secret can be made, so its reason comes first.
+            Some(first) => Problem {
+                message: format!("{}; {why}", first.message),
+                ..first
+            }
+            .into(),
+            None => why,
+        })?;
+        told.push((needed, verdict));
     }
     Ok(outcome(repo, name, context, &told))
 }
 
-/// Makes the namespace where that is allowed. Not everyone needs to: who may only make Secrets in one that is there gets an error of the
-/// first Secret if it isn't.
-fn make_namespace(cluster: &Cluster, namespace: &str, ui: &mut Ui) {
+/// Makes the namespace where that is allowed. Not everyone needs to: who may only make Secrets in one that is there is not held back, and
+/// hears why it couldn't be made only if a Secret can't be made either.
+fn make_namespace(cluster: &Cluster, namespace: &str, ui: &mut Ui) -> Option<Problem> {
     match cluster.create_namespace(namespace) {
         Ok(Created::Made) => ui.notice(&format!("the namespace {namespace} was created")),
         Ok(Created::WasThere) => {}
-        Err(why) => ui.detail(1, &why.to_string()),
+        Err(why) => {
+            ui.detail(1, &why.to_string());
+            return why.downcast().ok();
+        }
     }
+    None
 }
 
 fn create(
