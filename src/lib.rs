@@ -3,7 +3,7 @@
 //! A command gathers facts, plans a [`plan::change::Change`] and applies it:
 //!
 //! - [`cli`] parses, [`command`] has one file for each use case;
-//! - [`model`], [`yaml`], [`layout`], [`haptic`], [`secrets`] and [`plan`] are pure: values in, values out;
+//! - [`model`], [`yaml`], [`layout`], [`haptic`], [`secrets`], [`pins`] and [`plan`] are pure: values in, values out;
 //! - [`git`], [`registry`], [`cluster`], [`sops`] and [`ui`] are the effects, [`world`] makes the real ones;
 //! - [`error`] says what went wrong and what to do now.
 
@@ -15,6 +15,7 @@ pub mod git;
 pub mod haptic;
 pub mod layout;
 pub mod model;
+pub mod pins;
 pub mod plan;
 pub mod registry;
 pub mod secrets;
@@ -52,6 +53,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut world: World) -> E
         Command::Init(arguments) => command::init::run(arguments, &cli.common, &mut world, &mut ui),
         Command::Layouts(arguments) => command::layouts::run(arguments, &cli.common, &world),
         Command::Schema => Ok(command::schema::run()),
+        Command::Pins(arguments) => command::pins::run(arguments, &cli.common, &world),
         Command::Secrets(arguments) => {
             command::secrets::run(arguments, &cli.common, &world, &mut ui)
         }
@@ -94,7 +96,7 @@ fn refuse(arguments: &[OsString], env: &Env, why: &clap::Error) -> ExitStatus {
             .iter()
             .skip(1)
             .filter_map(|a| a.to_str())
-            .find(|a| ["init", "layouts", "schema", "secrets"].contains(a))
+            .find(|a| ["init", "layouts", "schema", "pins", "secrets"].contains(a))
             .unwrap_or("usage");
         let _ = Ui::real(Format::Json, Color::Never, 0)
             .error(name, &Report::of(&problem.into()))

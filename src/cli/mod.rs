@@ -2,6 +2,7 @@
 
 pub mod init;
 pub mod layouts;
+pub mod pins;
 pub mod secrets;
 pub mod variables;
 
@@ -71,6 +72,8 @@ pub enum Command {
     Layouts(layouts::LayoutsArgs),
     /// Print the JSON Schema of .haptic-scaffold.yaml
     Schema,
+    /// Show every place where a chart's version stands
+    Pins(pins::PinsArgs),
     /// Create, seal, rotate and inspect the Secrets that the release needs
     Secrets(secrets::SecretsArgs),
 }
@@ -82,6 +85,7 @@ impl Command {
             Self::Init(_) => "init",
             Self::Layouts(_) => "layouts",
             Self::Schema => "schema",
+            Self::Pins(_) => "pins",
             Self::Secrets(arguments) => match &arguments.command {
                 SecretsCommand::List(_) => "secrets-list",
                 SecretsCommand::Apply(_) => "secrets-apply",

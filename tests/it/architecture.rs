@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// A module, and the modules that it must not know.
-const DIRECTION: [(&str, &[&str]); 11] = [
+const DIRECTION: [(&str, &[&str]); 12] = [
     (
         "model",
         &[
@@ -29,6 +29,13 @@ const DIRECTION: [(&str, &[&str]); 11] = [
     (
         "plan",
         &["command", "git", "registry", "ui", "cli", "world"],
+    ),
+    (
+        "pins",
+        &[
+            "layout", "secrets", "plan", "command", "git", "registry", "cluster", "sops", "ui",
+            "cli", "world",
+        ],
     ),
     (
         "secrets",
@@ -57,7 +64,9 @@ const DIRECTION: [(&str, &[&str]); 11] = [
 ];
 
 /// Pure code: no files, environment, clock, network, processes or printing.
-const PURE: [&str; 6] = ["model", "yaml", "haptic", "layout", "secrets", "plan"];
+const PURE: [&str; 7] = [
+    "model", "yaml", "haptic", "layout", "secrets", "pins", "plan",
+];
 const EFFECTS: [&str; 10] = [
     "std::fs",
     "std::env::",

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use crate::env::TestEnv;
 
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "README.md",
     "docs/architecture.md",
     "docs/layouts.md",
     "docs/secrets.md",
+    "docs/pins.md",
     "docs/json.md",
     "docs/limits.md",
     "docs/bench.md",
@@ -69,6 +70,7 @@ fn prepare(env: &TestEnv) {
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [= name | yaml =]\n",
     );
     crate::golden::given(env);
+    std::fs::create_dir(env.path("repo")).expect("a folder");
     env.write("webhook-ca.crt", crate::golden::CA);
     env.write("values.yaml", "replicaCount: 2\n");
     std::fs::create_dir(env.path("monorepo")).expect("a folder");
@@ -116,6 +118,7 @@ fn known_flags(env: &TestEnv) -> BTreeSet<String> {
         &["layouts", "show", "--help"],
         &["layouts", "check", "--help"],
         &["schema", "--help"],
+        &["pins", "--help"],
         &["secrets", "list", "--help"],
         &["secrets", "apply", "--help"],
         &["secrets", "script", "--help"],
@@ -171,7 +174,7 @@ fn every_flag_is_used_by_a_test() {
 fn help_says_what_each_command_does() {
     let env = TestEnv::new();
     let help = env.expect(0, &["--help"]).stdout;
-    for command in ["init", "layouts", "schema", "secrets"] {
+    for command in ["init", "layouts", "schema", "pins", "secrets"] {
         assert!(help.contains(&format!("  {command}")), "{help}");
     }
     assert!(

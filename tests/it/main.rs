@@ -25,6 +25,7 @@ mod golden;
 mod interrupted;
 mod kit;
 mod leaks;
+mod pins;
 mod pki;
 mod real_cluster;
 mod real_programs;

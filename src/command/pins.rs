@@ -1,0 +1,284 @@
+//! `pins`: every place where a chart's version stands.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::published::Published;
+use crate::cli::Common;
+use crate::cli::pins::PinsArgs;
+use crate::error::{ExitStatus, Problem};
+use crate::git::target::Target;
+use crate::git::trees::GitTree;
+use crate::model::chart::ChartRef;
+use crate::model::repo_path::RepoPath;
+use crate::model::tree::{Entry, Tree};
+use crate::pins::{Findings, Joined, Kind, Newest, Pin, Source, join, look, may_have_pins, newest};
+use crate::ui::Outcome;
+use crate::world::World;
+
+/// Shows the pins of the repository.
+///
+/// # Errors
+/// When the repository can't be read.
+pub fn run(arguments: &PinsArgs, common: &Common, world: &World) -> Result<Outcome> {
+    let folder = common
+        .directory
+        .as_deref()
+        .map_or_else(|| world.folder.clone(), |dir| world.folder.join(dir));
+    let joined = gather(&folder, arguments)?;
+    let versions = arguments
+        .versions
+        .as_ref()
+        .map(|file| world.folder.join(file));
+    let registry = (!arguments.offline).then_some(world.registry.as_ref());
+    let mut published = Published::new(versions.as_deref(), registry)?;
+    let rows: Vec<Row<'_>> = joined
+        .pins
+        .iter()
+        .filter(|pin| is_wanted(pin, arguments))
+        .map(|pin| row(pin, &mut published))
+        .filter(|row| !arguments.outdated || row.newest.is_newer)
+        .collect();
+    let is_newer = rows
+        .iter()
+        .any(|row| row.newest.is_newer && row.pin.effective);
+    let problem = unknown(&published);
+    let status = match &problem {
+        Some(problem) => problem.status,
+        None if arguments.exit_code && is_newer => ExitStatus::Differences,
+        None => ExitStatus::Done,
+    };
+    let text = shown(&rows, &joined, !published.is_nobody());
+    let json = Map::from_iter([
+        ("pins".to_owned(), rows.iter().map(as_json).collect()),
+        ("unread".to_owned(), serde_json::to_value(&joined.unread)?),
+    ]);
+    Ok(Outcome {
+        status,
+        text,
+        json,
+        problem,
+    })
+}
+
+/// A pin, and what is newer.
+struct Row<'a> {
+    pin: &'a Pin,
+    chart: Option<ChartRef>,
+    newest: Newest,
+}
+
+fn row<'a>(pin: &'a Pin, published: &mut Published<'_>) -> Row<'a> {
+    let chart = chart_of(pin);
+    let newest = match &chart {
+        _ if published.is_nobody() => unasked("nobody was asked for versions"),
+        _ if pin.kind != Kind::Chart => unasked("not asked for: it is no chart"),
+        Some(chart) => match published.of(chart) {
+            Ok(versions) => newest(pin, versions),
+            Err(why) => unasked(why),
+        },
+        None => unasked("it isn't known where the chart is published"),
+    };
+    Row { pin, chart, newest }
+}
+
+fn unasked(why: &str) -> Newest {
+    Newest {
+        version: None,
+        is_newer: false,
+        why: Some(why.to_owned()),
+    }
+}
+
+/// The chart that a pin is of, with its address.
+fn chart_of(pin: &Pin) -> Option<ChartRef> {
+    match (&pin.source, &pin.chart) {
+        (Source::Address(address), Some(name)) if pin.kind == Kind::Chart => {
+            ChartRef::new(address, name).ok()
+        }
+        _ => None,
+    }
+}
+
+/// Charts that nobody could say anything about: the rest is shown all the same.
+fn unknown(published: &Published<'_>) -> Option<Problem> {
+    let all: Vec<String> = published
+        .unknown()
+        .map(|(chart, why)| format!("{chart}: {why}"))
+        .collect();
+    (!all.is_empty()).then(|| {
+        Problem::new(
+            ExitStatus::Remote,
+            format!(
+                "not every chart could be asked about:\n  {}",
+                all.join("\n  ")
+            ),
+        )
+        .hint("`--offline` asks nobody, `--versions FILE` says the versions instead")
+    })
+}
+
+fn is_wanted(pin: &Pin, arguments: &PinsArgs) -> bool {
+    let is_below = |path: &String| {
+        let path = path.trim_start_matches("./").trim_end_matches('/');
+        let file = pin.file.as_str();
+        path.is_empty()
+            || path == "."
+            || file == path
+            || file
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.starts_with('/'))
+    };
+    let is_chart = arguments.chart.as_ref().is_none_or(|wanted| {
+        pin.chart.as_ref() == Some(wanted)
+            || chart_of(pin).is_some_and(|chart| chart.address() == *wanted)
+    });
+    is_chart && (arguments.paths.is_empty() || arguments.paths.iter().any(is_below))
+}
+
+/// Reads every file that may have pins, in parallel.
+fn gather(folder: &Path, arguments: &PinsArgs) -> Result<Joined> {
+    if !folder.is_dir() {
+        return Err(
+            Problem::usage(format!("there is no folder `{}`", folder.display()))
+                .hint("`-C` names a folder that is there")
+                .into(),
+        );
+    }
+    let target = Target::around(folder)?;
+    let files = match (&target, &arguments.rev) {
+        (Target::Existing(repository), rev) if rev.is_some() || repository.workdir().is_none() => {
+            let rev = rev.as_deref().unwrap_or("HEAD");
+            let commit = repository
+                .revparse_single(rev)
+                .and_then(|object| object.peel_to_commit())
+                .map_err(|why| {
+                    Problem::usage(format!(
+                        "cannot read the revision `{rev}`: {}",
+                        why.message()
+                    ))
+                    .hint("name a branch, a tag or a commit of this repository")
+                })?;
+            from_tree(&GitTree::of(repository, Some(commit.id()))?)?
+        }
+        (_, Some(_)) => {
+            return Err(Problem::usage(format!(
+                "`{}` is no repository, so it has no revisions",
+                folder.display()
+            ))
+            .into());
+        }
+        _ => from_disk(target.place(), target.tree()?.as_ref())?,
+    };
+    Ok(join(files))
+}
+
+/// A git tree is read by one, since libgit2's repositories are not shared.
+fn from_tree(tree: &dyn Tree) -> Result<Vec<Findings>> {
+    let mut found = Vec::new();
+    for path in tree.files(None)? {
+        if let Some(Entry::File(bytes)) = tree.entry(&path)?
+            && may_have_pins(path.name(), &bytes)
+        {
+            found.push(look(&path, &String::from_utf8_lossy(&bytes)));
+        }
+    }
+    Ok(found)
+}
+
+fn from_disk(root: &Path, tree: &dyn Tree) -> Result<Vec<Findings>> {
+    let paths = tree.files(None)?;
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = paths.len().div_ceil(workers).max(1);
+    let read = |paths: &[RepoPath]| -> Result<Vec<Findings>> {
+        let mut found = Vec::new();
+        for path in paths {
+            if !may_have_pins(path.name(), b"version") {
+                continue;
+            }
+            let bytes = std::fs::read(root.join(path.as_str()))
+                .map_err(|why| Problem::failed(format!("cannot read `{path}`: {why}")))?;
+            if may_have_pins(path.name(), &bytes) {
+                found.push(look(path, &String::from_utf8_lossy(&bytes)));
+            }
+        }
+        Ok(found)
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = paths
+            .chunks(share)
+            .map(|share| scope.spawn(|| read(share)))
+            .collect();
+        let mut all = Vec::new();
+        for worker in running {
+            all.extend(worker.join().expect("a worker ends")?);
+        }
+        Ok(all)
+    })
+}
+
+fn as_json(row: &Row<'_>) -> Value {
+    let pin = row.pin;
+    let source = match (&row.chart, &pin.source) {
+        (Some(chart), _) => Some(chart.address()),
+        (None, Source::Address(address)) => Some(address.clone()),
+        (None, _) => None,
+    };
+    json!({
+        "file": pin.file,
+        "line": pin.line,
+        "column": pin.column,
+        "place": pin.place,
+        "kind": pin.kind,
+        "object": pin.object,
+        "chart": pin.chart,
+        "source": source,
+        "value": pin.value,
+        "form": pin.form,
+        "effective": pin.effective,
+        "editable": pin.editable,
+        "why": pin.why,
+        "newest": row.newest.version.as_ref().map(ToString::to_string),
+        "newest_why": row.newest.why,
+    })
+}
+
+fn shown(rows: &[Row<'_>], joined: &Joined, is_asked: bool) -> String {
+    let mut text = String::new();
+    for Row { pin, newest, .. } in rows {
+        let newer = newest
+            .version
+            .as_ref()
+            .filter(|_| newest.is_newer)
+            .map(|version| format!(" -> {version}"))
+            .unwrap_or_default();
+        text.push_str(&format!(
+            "{}:{}:{}: {} {}{newer}  ({})\n",
+            pin.file,
+            pin.line,
+            pin.column,
+            pin.chart.as_deref().unwrap_or("-"),
+            pin.value,
+            pin.place
+        ));
+        let said = newest
+            .why
+            .as_ref()
+            .filter(|_| is_asked && pin.kind == Kind::Chart);
+        for why in pin.why.iter().chain(said) {
+            text.push_str(&format!("  {why}\n"));
+        }
+    }
+    if rows.is_empty() {
+        text.push_str("no pins\n");
+    }
+    for unread in &joined.unread {
+        text.push_str(&format!(
+            "{}:{}: not read: {}\n",
+            unread.file, unread.line, unread.why
+        ));
+    }
+    text
+}

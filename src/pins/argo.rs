@@ -1,0 +1,360 @@
+//! Places of Argo CD: Applications and ApplicationSets, and of Kargo's Warehouses.
+//!
+//! Source: Argo CD's CRDs (argoproj.io/v1alpha1) and the documentation of ApplicationSet's generators.
+
+use super::file::{About, Definition, File};
+use super::flux::identity;
+use super::found::{Kind, Source};
+use super::kustomize;
+use super::layer::Layer;
+use super::node::Reader;
+use super::values;
+use crate::yaml::{self, Node};
+
+/// Looks at an object of Argo CD.
+pub(super) fn object(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    reader: Reader<'_>,
+    node: &Node,
+    kind: &str,
+) {
+    let about = About {
+        object: Some(identity(reader, node, kind)),
+        ..About::default()
+    };
+    match kind {
+        "Application" => spec(file, layer, reader, node, "Application spec", &about),
+        "ApplicationSet" => {
+            if let Some(template) = reader.at(node, &["spec", "template"]) {
+                let place = "ApplicationSet spec.template.spec";
+                spec(file, layer, reader, template, place, &about);
+            }
+            for generator in reader.items(node, &["spec", "generators"]) {
+                self::generator(file, layer, reader, generator, &about);
+            }
+            if let Some(patch) = reader.at(node, &["spec", "templatePatch"]) {
+                template_patch(file, layer, patch, &about);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The sources of an Application, wherever its `spec` is.
+fn spec(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    reader: Reader<'_>,
+    node: &Node,
+    place: &str,
+    about: &About,
+) {
+    if let Some(one) = reader.at(node, &["spec", "source"]) {
+        source(file, layer, reader, one, &format!("{place}.source"), about);
+    }
+    for (index, one) in reader.items(node, &["spec", "sources"]).enumerate() {
+        source(
+            file,
+            layer,
+            reader,
+            one,
+            &format!("{place}.sources[{index}]"),
+            about,
+        );
+    }
+    if let Some(dry) = reader.at(node, &["spec", "sourceHydrator", "drySource"]) {
+        source(
+            file,
+            layer,
+            reader,
+            dry,
+            &format!("{place}.sourceHydrator.drySource"),
+            about,
+        );
+    }
+}
+
+/// One source: a chart where it names one or is an OCI artifact, else a revision of Git.
+fn source(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    reader: Reader<'_>,
+    node: &Node,
+    place: &str,
+    about: &About,
+) {
+    let repo = reader.text(node, &["repoURL"]).unwrap_or_default();
+    let chart = reader
+        .text(node, &["chart"])
+        .filter(|chart| !chart.is_empty());
+    // An OCI artifact of its own has the chart's name in its address; a Helm source hasn't, and no scheme.
+    let native = (chart.is_none() && repo.starts_with("oci://"))
+        .then(|| repo.trim_end_matches('/').rsplit_once('/'))
+        .flatten();
+    let (address, chart, kind) = match (chart, native) {
+        (Some(chart), _) if !repo.contains("://") => {
+            (format!("oci://{repo}"), Some(chart), Kind::Chart)
+        }
+        (Some(chart), _) => (repo.to_owned(), Some(chart), Kind::Chart),
+        (None, Some((address, name))) => (address.to_owned(), Some(name), Kind::Chart),
+        (None, None) => (repo.to_owned(), None, Kind::Git),
+    };
+    let about = About {
+        chart: chart.map(str::to_owned),
+        source: if repo.is_empty() {
+            Source::Unknown
+        } else {
+            Source::Address(address)
+        },
+        ..about.clone()
+    };
+    if let Some(revision) = reader.at(node, &["targetRevision"]) {
+        let is_moving = kind == Kind::Git && revision.as_str().is_some_and(is_branch);
+        if !is_moving {
+            file.pin(
+                layer,
+                revision,
+                kind,
+                &format!("{place}.targetRevision"),
+                &about,
+            );
+        }
+    }
+    parts(file, layer, reader, node, place, &about);
+}
+
+/// What moves by itself is no pin.
+fn is_branch(revision: &str) -> bool {
+    let is_hash = revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
+    !is_hash && !values::is_version(revision) && !revision.contains("{{")
+}
+
+/// Images in a source's parameters, values and kustomize options.
+fn parts(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    reader: Reader<'_>,
+    node: &Node,
+    place: &str,
+    about: &About,
+) {
+    let object = About {
+        object: about.object.clone(),
+        ..About::default()
+    };
+    for parameter in reader.items(node, &["helm", "parameters"]) {
+        let name = reader.text(parameter, &["name"]).unwrap_or_default();
+        if let Some(value) = reader.at(parameter, &["value"])
+            && name.to_lowercase().ends_with("tag")
+        {
+            let place = format!("{place}.helm.parameters {name}");
+            file.pin(layer, value, Kind::Image, &place, &object);
+        }
+    }
+    if let Some(tree) = reader.at(node, &["helm", "valuesObject"]) {
+        values::images(
+            file,
+            layer,
+            reader,
+            tree,
+            &format!("{place}.helm.valuesObject"),
+            &object,
+        );
+    }
+    if let Some(text) = reader.at(node, &["helm", "values"])
+        && let Some(inner) = layer.inner(text, file.text)
+    {
+        let stream = yaml::parse(&inner.text.clone());
+        for root in stream
+            .documents
+            .iter()
+            .filter_map(|document| document.root.as_ref())
+        {
+            let reader = Reader { root };
+            values::images(
+                file,
+                &inner,
+                reader,
+                root,
+                &format!("{place}.helm.values"),
+                &object,
+            );
+        }
+    }
+    for image in reader.items(node, &["kustomize", "images"]) {
+        let text = image.as_str().unwrap_or_default();
+        let after = text.rsplit('/').next().unwrap_or_default();
+        if let Some((name, tag)) = after.split_once(':') {
+            let about = About {
+                chart: Some(name.to_owned()),
+                ..object.clone()
+            };
+            let place = format!("{place}.kustomize.images");
+            kustomize::part(file, layer, (image, tag), Kind::Image, &place, &about);
+        }
+    }
+    kustomize::patches(
+        file,
+        layer,
+        reader,
+        node,
+        &["kustomize", "patches"],
+        &format!("{place}.kustomize.patches"),
+    );
+}
+
+/// Parameters of a generator may be versions; generators nest.
+fn generator(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    reader: Reader<'_>,
+    node: &Node,
+    about: &About,
+) {
+    for (key, value) in node.entries() {
+        let (Some(kind), Some(value)) = (key.as_str(), reader.resolve(value)) else {
+            continue;
+        };
+        for element in reader.items(value, &["elements"]) {
+            define(
+                file,
+                layer,
+                reader,
+                element,
+                "ApplicationSet list elements",
+                about,
+            );
+        }
+        if let Some(text) = reader.at(value, &["elementsYaml"])
+            && let Some(inner) = layer.inner(text, file.text)
+        {
+            let stream = yaml::parse(&inner.text.clone());
+            for root in stream
+                .documents
+                .iter()
+                .filter_map(|document| document.root.as_ref())
+            {
+                for element in root.items() {
+                    define(
+                        file,
+                        &inner,
+                        Reader { root },
+                        element,
+                        "ApplicationSet elementsYaml",
+                        about,
+                    );
+                }
+            }
+        }
+        if let Some(values) = reader.at(value, &["values"]) {
+            define(
+                file,
+                layer,
+                reader,
+                values,
+                &format!("ApplicationSet {kind} values"),
+                about,
+            );
+        }
+        if let Some(template) = reader.at(value, &["template"]) {
+            let place = format!("ApplicationSet {kind} template.spec");
+            spec(file, layer, reader, template, &place, about);
+        }
+        for inner in reader.items(value, &["generators"]) {
+            generator(file, layer, reader, inner, about);
+        }
+    }
+}
+
+fn define(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    reader: Reader<'_>,
+    node: &Node,
+    place: &str,
+    about: &About,
+) {
+    for (key, value) in node.entries() {
+        let (Some(name), Some(value)) = (key.as_str(), reader.resolve(value)) else {
+            continue;
+        };
+        if value.is_mapping() {
+            define(file, layer, reader, value, place, about);
+        }
+        if !value.as_str().is_some_and(values::is_version) {
+            continue;
+        }
+        if let Some(pin) = file.pin_of(layer, value, Kind::Chart, place, about) {
+            file.found.facts.definitions.push(Definition {
+                name: name.to_owned(),
+                pin,
+            });
+        }
+    }
+}
+
+/// A patch of the template, in a string; Go templates in it make it no YAML, then its lines are looked at.
+fn template_patch(file: &mut File<'_>, layer: &Layer<'_>, node: &Node, about: &About) {
+    let Some(inner) = layer.inner(node, file.text) else {
+        return;
+    };
+    let stream = yaml::parse(&inner.text.clone());
+    for root in stream
+        .documents
+        .iter()
+        .filter_map(|document| document.root.as_ref())
+    {
+        let reader = Reader { root };
+        spec(
+            file,
+            &inner,
+            reader,
+            root,
+            "ApplicationSet spec.templatePatch spec",
+            about,
+        );
+    }
+}
+
+/// `.argocd-source.yaml` overrides what an Application says.
+pub(super) fn overrides(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node) {
+    let about = About::default();
+    if let Some(revision) = reader.at(node, &["targetRevision"]) {
+        file.pin(
+            layer,
+            revision,
+            Kind::Chart,
+            ".argocd-source targetRevision",
+            &about,
+        );
+    }
+    parts(file, layer, reader, node, ".argocd-source", &about);
+}
+
+/// What a Warehouse of Kargo subscribes to.
+pub(super) fn warehouse(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node) {
+    for subscription in reader.items(node, &["spec", "subscriptions"]) {
+        let Some(chart) = reader.at(subscription, &["chart"]) else {
+            continue;
+        };
+        let repo = reader.text(chart, &["repoURL"]).unwrap_or_default();
+        let name = reader
+            .text(chart, &["name"])
+            .or_else(|| repo.strip_prefix("oci://")?.rsplit('/').next());
+        let about = About {
+            object: Some(identity(reader, node, "Warehouse")),
+            chart: name.map(str::to_owned),
+            source: Source::Address(repo.to_owned()),
+        };
+        if let Some(range) = reader.at(chart, &["semverConstraint"]) {
+            file.pin(
+                layer,
+                range,
+                Kind::Chart,
+                "Warehouse subscriptions chart semverConstraint",
+                &about,
+            );
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Places of Flux: HelmRelease, HelmChart, sources, Kustomizations, and what the Flux Operator adds.
+//!
+//! Source of the places: Flux's API references (helm.toolkit v2, source.toolkit v1, kustomize.toolkit v1, fluxcd.controlplane.io v1).
+
+use super::file::{About, Definition, File};
+use super::found::{Kind, Source};
+use super::layer::Layer;
+use super::node::Reader;
+use super::{kustomize, values};
+use crate::yaml::Node;
+
+/// Looks at an object of Flux.
+pub(super) fn object(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    reader: Reader<'_>,
+    node: &Node,
+    kind: &str,
+) {
+    let about = About {
+        object: Some(identity(reader, node, kind)),
+        ..About::default()
+    };
+    match kind {
+        "HelmRelease" => release(file, layer, reader, node, &about),
+        "HelmChart" => {
+            let about = from_source(reader, node, &["spec"], about);
+            pin(
+                file,
+                layer,
+                reader.at(node, &["spec", "version"]),
+                "HelmChart spec.version",
+                &about,
+            );
+        }
+        "OCIRepository" => oci(file, layer, reader, node, about),
+        "HelmRepository" => source(file, reader, node, kind),
+        "GitRepository" => {
+            source(file, reader, node, kind);
+            git(file, layer, reader, node, &about);
+        }
+        "Kustomization" => kustomization(file, layer, reader, node, &about),
+        "ResourceSet" => resource_set(file, layer, reader, node, &about),
+        "FluxInstance" => {
+            let keys = ["spec", "distribution", "version"];
+            if let Some(version) = reader.at(node, &keys) {
+                let place = "FluxInstance spec.distribution.version";
+                file.pin(layer, version, Kind::Other, place, &about);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `Kind/namespace/name`, as far as the object says them.
+pub(super) fn identity(reader: Reader<'_>, node: &Node, kind: &str) -> String {
+    let name = reader.text(node, &["metadata", "name"]).unwrap_or_default();
+    match reader.text(node, &["metadata", "namespace"]) {
+        Some(namespace) => format!("{kind}/{namespace}/{name}"),
+        None => format!("{kind}/{name}"),
+    }
+}
+
+fn pin(file: &mut File<'_>, layer: &Layer<'_>, version: Option<&Node>, place: &str, about: &About) {
+    if let Some(version) = version {
+        file.pin(layer, version, Kind::Chart, place, about);
+    }
+}
+
+/// The chart and the source that `spec.chart` and `spec.sourceRef` name.
+fn from_source(reader: Reader<'_>, node: &Node, keys: &[&str], about: About) -> About {
+    let at = |more: &[&'static str]| {
+        let keys: Vec<&str> = keys.iter().copied().chain(more.iter().copied()).collect();
+        reader.text(node, &keys).map(str::to_owned)
+    };
+    let own = reader
+        .text(node, &["metadata", "namespace"])
+        .map(str::to_owned);
+    let source = match (at(&["sourceRef", "kind"]), at(&["sourceRef", "name"])) {
+        (Some(kind), Some(name)) => Source::Reference {
+            kind,
+            namespace: at(&["sourceRef", "namespace"]).or(own),
+            name,
+        },
+        _ => Source::Unknown,
+    };
+    About {
+        chart: at(&["chart"]),
+        source,
+        ..about
+    }
+}
+
+fn release(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node, about: &About) {
+    let spec = ["spec", "chart", "spec"];
+    let chart = from_source(reader, node, &spec, about.clone());
+    let keys = ["spec", "chart", "spec", "version"];
+    pin(
+        file,
+        layer,
+        reader.at(node, &keys),
+        "HelmRelease spec.chart.spec.version",
+        &chart,
+    );
+    if let Some(tree) = reader.at(node, &["spec", "values"]) {
+        values::images(file, layer, reader, tree, "HelmRelease spec.values", about);
+    }
+}
+
+fn oci(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node, about: About) {
+    source(file, reader, node, "OCIRepository");
+    let url = reader.text(node, &["spec", "url"]);
+    let split = url.and_then(|url| url.trim_end_matches('/').rsplit_once('/'));
+    let about = About {
+        chart: split.map(|(_, name)| name.to_owned()),
+        source: split.map_or(Source::Unknown, |(repo, _)| {
+            Source::Address(repo.to_owned())
+        }),
+        ..about
+    };
+    let before = file.found.pins.len();
+    for (key, place) in [
+        ("tag", "OCIRepository spec.ref.tag"),
+        ("semver", "OCIRepository spec.ref.semver"),
+        ("digest", "OCIRepository spec.ref.digest"),
+    ] {
+        pin(
+            file,
+            layer,
+            reader.at(node, &["spec", "ref", key]),
+            place,
+            &about,
+        );
+    }
+    // The digest wins over the range, and the range over the tag (source-controller).
+    let winner = ["digest", "semver", "tag"]
+        .into_iter()
+        .find(|key| reader.at(node, &["spec", "ref", key]).is_some());
+    for pin in &mut file.found.pins[before..] {
+        let own = pin.place.rsplit('.').next().unwrap_or_default();
+        if let Some(winner) = winner.filter(|winner| *winner != own) {
+            pin.effective = false;
+            pin.why = Some(format!("`spec.ref.{winner}` beside it wins"));
+        }
+    }
+}
+
+fn git(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node, about: &About) {
+    let url = reader.text(node, &["spec", "url"]);
+    let about = About {
+        source: url.map_or(Source::Unknown, |url| Source::Address(url.to_owned())),
+        ..about.clone()
+    };
+    for key in ["tag", "semver", "commit"] {
+        if let Some(value) = reader.at(node, &["spec", "ref", key]) {
+            file.pin(
+                layer,
+                value,
+                Kind::Git,
+                &format!("GitRepository spec.ref.{key}"),
+                &about,
+            );
+        }
+    }
+}
+
+/// Remembers where a source points.
+fn source(file: &mut File<'_>, reader: Reader<'_>, node: &Node, kind: &str) {
+    let text = |keys: &[&str]| reader.text(node, keys).unwrap_or_default().to_owned();
+    file.found.facts.sources.push((
+        kind.to_owned(),
+        text(&["metadata", "namespace"]),
+        text(&["metadata", "name"]),
+        text(&["spec", "url"]),
+    ));
+}
+
+fn kustomization(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    reader: Reader<'_>,
+    node: &Node,
+    about: &About,
+) {
+    kustomize::patches(
+        file,
+        layer,
+        reader,
+        node,
+        &["spec", "patches"],
+        "Kustomization spec.patches",
+    );
+    kustomize::image_list(
+        file,
+        layer,
+        reader,
+        reader.at(node, &["spec", "images"]),
+        "Kustomization spec.images",
+        about,
+    );
+    if let Some(variables) = reader.at(node, &["spec", "postBuild", "substitute"]) {
+        define(
+            file,
+            layer,
+            reader,
+            variables,
+            "Kustomization spec.postBuild.substitute",
+            about,
+        );
+    }
+}
+
+/// A ConfigMap may define variables; whether one is used for a version is known when all files are.
+pub(super) fn config_map(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node) {
+    let about = About {
+        object: Some(identity(reader, node, "ConfigMap")),
+        ..About::default()
+    };
+    if let Some(data) = reader.at(node, &["data"]) {
+        define(file, layer, reader, data, "ConfigMap data", &about);
+    }
+}
+
+fn define(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    reader: Reader<'_>,
+    variables: &Node,
+    place: &str,
+    about: &About,
+) {
+    for (key, value) in variables.entries() {
+        let (Some(name), Some(node)) = (key.as_str(), reader.resolve(value)) else {
+            continue;
+        };
+        if !node.as_str().is_some_and(values::is_version) {
+            continue;
+        }
+        if let Some(pin) = file.pin_of(layer, node, Kind::Chart, place, about) {
+            file.found.facts.definitions.push(Definition {
+                name: name.to_owned(),
+                pin,
+            });
+        }
+    }
+}
+
+/// Inputs are variables of `<< inputs.name >>`; resources are objects.
+fn resource_set(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    reader: Reader<'_>,
+    node: &Node,
+    about: &About,
+) {
+    for input in reader.items(node, &["spec", "inputs"]) {
+        define(file, layer, reader, input, "ResourceSet spec.inputs", about);
+    }
+    for resource in reader.items(node, &["spec", "resources"]) {
+        file.object(layer, reader, resource);
+    }
+    if let Some(template) = reader.at(node, &["spec", "resourcesTemplate"]) {
+        kustomize::nested(file, layer, template);
+    }
+}

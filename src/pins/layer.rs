@@ -1,0 +1,103 @@
+//! [`Layer`]: a text of YAML, and where each of its bytes stands in the file: the file itself, or a string in it that is YAML again.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::yaml::{Kind, Node, Style};
+
+/// A text, and its place in the file.
+#[derive(Debug, Clone)]
+pub(super) struct Layer<'a> {
+    /// The text that is parsed.
+    pub(super) text: Cow<'a, str>,
+    place: Place,
+}
+
+/// Where the bytes of a layer stand in the file.
+#[derive(Debug, Clone)]
+enum Place {
+    /// It is the file.
+    Whole,
+    /// For each of its lines, where it begins in the layer and in the file.
+    Lines(Vec<(usize, usize)>),
+    /// The text isn't there as it reads.
+    Nowhere,
+}
+
+impl<'a> Layer<'a> {
+    /// A whole file.
+    pub(super) fn file(text: &'a str) -> Self {
+        Self {
+            text: Cow::Borrowed(text),
+            place: Place::Whole,
+        }
+    }
+
+    /// The text of a string in this layer that is YAML itself. `file` is the whole file.
+    pub(super) fn inner(&self, node: &Node, file: &str) -> Option<Layer<'static>> {
+        let Kind::Scalar(scalar) = &node.kind else {
+            return None;
+        };
+        let lines = match scalar.style {
+            Style::Literal => self.block_lines(node, &scalar.value, file),
+            Style::Folded => None,
+            Style::Plain | Style::SingleQuoted | Style::DoubleQuoted => {
+                let raw = &self.text[node.span.clone()];
+                let quote = usize::from(scalar.style != Style::Plain);
+                let is_plain = raw.len() == scalar.value.len() + 2 * quote
+                    && raw[quote..raw.len() - quote] == scalar.value;
+                is_plain
+                    .then(|| self.offset(node.span.start + quote))
+                    .flatten()
+                    .map(|start| vec![(0, start)])
+            }
+        };
+        Some(Layer {
+            text: Cow::Owned(scalar.value.clone()),
+            place: lines.map_or(Place::Nowhere, Place::Lines),
+        })
+    }
+
+    /// Lines of a literal block stand in the file as they read, behind their indentation.
+    fn block_lines(&self, node: &Node, value: &str, file: &str) -> Option<Vec<(usize, usize)>> {
+        let header = self.offset(node.span.start)?;
+        let mut at = file[header..].find('\n')? + header + 1;
+        let mut lines = Vec::new();
+        let mut start = 0;
+        for line in value.split_inclusive('\n') {
+            let end = file[at..].find('\n').map_or(file.len(), |end| at + end + 1);
+            let body = line.trim_end_matches('\n');
+            let here = file[at..end].trim_end_matches(['\n', '\r']);
+            let indent = here.len().checked_sub(body.len())?;
+            if &here[indent..] != body {
+                return None;
+            }
+            lines.push((start, at + indent));
+            start += line.len();
+            at = end;
+        }
+        Some(lines)
+    }
+
+    /// Where a byte of the layer stands in the file.
+    pub(super) fn offset(&self, byte: usize) -> Option<usize> {
+        match &self.place {
+            Place::Whole => Some(byte),
+            Place::Nowhere => None,
+            Place::Lines(lines) => {
+                let index = lines
+                    .partition_point(|(start, _)| *start <= byte)
+                    .checked_sub(1)?;
+                let (start, at) = lines[index];
+                Some(at + byte - start)
+            }
+        }
+    }
+
+    /// Where a node stands in the file; only where it is on one line.
+    pub(super) fn span(&self, node: &Node) -> Option<Range<usize>> {
+        let start = self.offset(node.span.start)?;
+        let text = &self.text[node.span.clone()];
+        (!text.contains('\n')).then(|| start..start + text.len())
+    }
+}

@@ -1,0 +1,274 @@
+//! Places that are found by their line: text of templates, Terraform, and markers in comments.
+
+use super::file::{About, File};
+use super::found::{Form, Kind, Pin, Source, Unread};
+use super::values::is_version;
+
+/// Text of a template: a literal version is a pin where its line and the lines of the same block say what it is of.
+pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
+    let lines: Vec<(usize, &str)> = lines(file.text).collect();
+    let mut has_templated = None;
+    for (index, (start, line)) in lines.iter().enumerate() {
+        let body = line.trim_start().trim_start_matches("- ");
+        let Some((key, value)) = body.split_once(':') else {
+            continue;
+        };
+        if !matches!(key, "targetRevision" | "version" | "tag") {
+            continue;
+        }
+        let written = value.split(" #").next().unwrap_or_default().trim();
+        let block = block(&lines, index);
+        let of = |name: &str| {
+            block.iter().find_map(|line| {
+                let body = line.trim_start().trim_start_matches("- ");
+                let value = body.strip_prefix(name)?.strip_prefix(':')?;
+                Some(unquoted(value.trim()).to_owned())
+            })
+        };
+        let chart = of("chart");
+        let about = About {
+            object: None,
+            chart: chart
+                .as_ref()
+                .and_then(|chart| chart.rsplit('/').next())
+                .map(str::to_owned),
+            source: of("repoURL")
+                .or_else(|| of("url"))
+                .map_or(Source::Unknown, Source::Address),
+        };
+        let is_pin = match key {
+            "targetRevision" => true,
+            "version" => chart.is_some(),
+            _ => of("url").is_some_and(|url| url.starts_with("oci://")),
+        };
+        if !is_pin {
+            continue;
+        }
+        if written.contains("{{") {
+            has_templated = has_templated.or(Some(index + 1));
+            remember(file, written, &about);
+            continue;
+        }
+        let kind = if key == "targetRevision" && chart.is_none() {
+            Kind::Git
+        } else {
+            Kind::Chart
+        };
+        let place = if is_helmfile {
+            "helmfile template"
+        } else {
+            "template"
+        };
+        let at = start + line.find(written).unwrap_or_default();
+        push(file, at, written, kind, &format!("{place} {key}"), &about);
+    }
+    if let Some(line) = has_templated {
+        file.found.unread.push(Unread {
+            file: file.path.clone(),
+            line,
+            why: "the version is made by a template; it stands where its value is defined"
+                .to_owned(),
+        });
+    }
+}
+
+/// What `{{ .Values.a.b }}` reads.
+fn remember(file: &mut File<'_>, written: &str, about: &About) {
+    let inner = written
+        .split("{{")
+        .nth(1)
+        .and_then(|rest| rest.split("}}").next());
+    let Some(route) = inner.and_then(|inner| inner.split(".Values.").nth(1)) else {
+        return;
+    };
+    let route = route.trim_matches(|c: char| c == '-' || c.is_whitespace());
+    let route = route.split([' ', '|', ')']).next().unwrap_or_default();
+    file.found
+        .facts
+        .value_routes
+        .push((route.to_owned(), about.of()));
+}
+
+/// The lines around one that belong to the same block: as deep as it, next to it.
+fn block<'a>(lines: &[(usize, &'a str)], index: usize) -> Vec<&'a str> {
+    let depth = |line: &str| {
+        let body = line.trim_start();
+        let dash = if body.starts_with("- ") { 2 } else { 0 };
+        line.len() - body.len() + dash
+    };
+    let here = depth(lines[index].1);
+    let near = |line: &&(usize, &'a str)| {
+        let text = line.1.trim();
+        text.is_empty() || depth(line.1) >= here || text.starts_with("{{")
+    };
+    let is_first = |line: &str| line.trim_start().starts_with("- ") && depth(line) == here;
+    let mut block = Vec::new();
+    for line in lines[..=index].iter().rev().take_while(near) {
+        block.push(line.1);
+        if is_first(line.1) {
+            break;
+        }
+    }
+    for line in lines[index + 1..].iter().take_while(near) {
+        if is_first(line.1) {
+            break;
+        }
+        block.push(line.1);
+    }
+    block.retain(|line| depth(line) == here);
+    block
+}
+
+/// Releases of Terraform's Helm provider.
+pub(super) fn terraform(file: &mut File<'_>) {
+    let lines: Vec<(usize, &str)> = lines(file.text).collect();
+    let mut at = 0;
+    while at < lines.len() {
+        if !lines[at]
+            .1
+            .trim_start()
+            .starts_with("resource \"helm_release\"")
+        {
+            at += 1;
+            continue;
+        }
+        let end = lines[at..]
+            .iter()
+            .position(|(_, line)| line.trim_end() == "}")
+            .map_or(lines.len(), |end| at + end);
+        let of = |key: &str| {
+            lines[at..end].iter().find_map(|(start, line)| {
+                let (name, value) = line.split_once('=')?;
+                let written = value.split(" #").next().unwrap_or_default().trim();
+                let at = start + line.find(written).unwrap_or_default();
+                (name.trim() == key).then_some((at, written))
+            })
+        };
+        if let Some((start, written)) = of("version") {
+            let text = |key: &str| of(key).map(|(_, value)| unquoted(value).to_owned());
+            let about = About {
+                object: None,
+                chart: text("chart"),
+                source: text("repository").map_or(Source::Unknown, Source::Address),
+            };
+            if written.starts_with('"') && !written.contains("${") {
+                push(
+                    file,
+                    start,
+                    written,
+                    Kind::Chart,
+                    "Terraform helm_release version",
+                    &about,
+                );
+            }
+        }
+        at = end + 1;
+    }
+}
+
+/// Markers in comments: `# renovate: …` above a version, and `{"$imagepolicy": …}` behind one.
+pub(super) fn markers(file: &mut File<'_>) {
+    if memchr::memmem::find(file.text.as_bytes(), b"renovate:").is_none()
+        && memchr::memmem::find(file.text.as_bytes(), b"$imagepolicy").is_none()
+    {
+        return;
+    }
+    let lines: Vec<(usize, &str)> = lines(file.text).collect();
+    for (index, (start, line)) in lines.iter().enumerate() {
+        if line.contains("{\"$imagepolicy\"") {
+            let place = "$imagepolicy marker";
+            value_of(file, (*start, line), Kind::Image, place, &About::default());
+        }
+        let Some(marker) = line.trim_start().strip_prefix('#') else {
+            continue;
+        };
+        let Some(marker) = marker.trim_start().strip_prefix("renovate:") else {
+            continue;
+        };
+        let of = |key: &str| {
+            let word = marker
+                .split_whitespace()
+                .find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+            word.map(str::to_owned)
+        };
+        let datasource = of("datasource").unwrap_or_default();
+        let kind = match datasource.as_str() {
+            "helm" => Kind::Chart,
+            "docker" if of("depName").is_some_and(|name| name.contains("chart")) => Kind::Chart,
+            "docker" => Kind::Image,
+            "git-tags" | "github-tags" | "github-releases" | "gitlab-tags" => Kind::Git,
+            _ => Kind::Other,
+        };
+        let about = About {
+            object: None,
+            chart: of("depName").and_then(|name| name.rsplit('/').next().map(str::to_owned)),
+            source: of("registryUrl").map_or(Source::Unknown, Source::Address),
+        };
+        if let Some((start, line)) = lines.get(index + 1) {
+            value_of(file, (*start, line), kind, "renovate marker", &about);
+        }
+    }
+}
+
+/// The version in a line of the form `key: value` or `key = value`.
+fn value_of(
+    file: &mut File<'_>,
+    (start, line): (usize, &str),
+    kind: Kind,
+    place: &str,
+    about: &About,
+) {
+    let Some(at) = line.find([':', '=']) else {
+        return;
+    };
+    let rest = &line[at + 1..];
+    let written = rest.split(" #").next().unwrap_or_default().trim();
+    if is_version(unquoted(written)) {
+        let column = at + 1 + rest.find(written).unwrap_or_default();
+        push(file, start + column, written, kind, place, about);
+    }
+}
+
+fn push(file: &mut File<'_>, at: usize, written: &str, kind: Kind, place: &str, about: &About) {
+    let value = unquoted(written);
+    if value.is_empty() {
+        return;
+    }
+    let (line, column) = super::file::position(file.text, at);
+    let span = at..at + written.len();
+    if file.found.pins.iter().any(|pin| pin.span == span) {
+        return;
+    }
+    file.found.pins.push(Pin {
+        file: file.path.clone(),
+        line,
+        column,
+        span,
+        place: place.to_owned(),
+        kind,
+        object: about.object.clone(),
+        chart: about.chart.clone(),
+        source: about.source.clone(),
+        value: value.to_owned(),
+        form: Form::of(value, kind),
+        default_of: None,
+        effective: true,
+        editable: true,
+        why: None,
+    });
+}
+
+fn unquoted(text: &str) -> &str {
+    let inner = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    inner('"').or_else(|| inner('\'')).unwrap_or(text)
+}
+
+/// Lines with the byte where each begins.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut start = 0;
+    text.split_inclusive('\n').map(move |line| {
+        let at = start;
+        start += line.len();
+        (at, line.trim_end_matches(['\n', '\r']))
+    })
+}

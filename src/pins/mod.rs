@@ -1,0 +1,24 @@
+//! Every place in a repository where a chart's version stands.
+//!
+//! [`look`] looks at one file, [`join`] puts files together: sources that references name, variables and what defines them. Pure: texts in, pins out.
+
+mod argo;
+mod edit;
+mod file;
+mod flux;
+mod found;
+mod join;
+mod kustomize;
+mod layer;
+mod lines;
+mod newest;
+mod node;
+mod prefilter;
+mod values;
+
+pub use edit::{EditError, edit};
+pub use file::{Findings, look};
+pub use found::{Form, Kind, Pin, Source, Unread};
+pub use join::{Joined, join};
+pub use newest::{Newest, newest};
+pub use prefilter::may_have_pins;

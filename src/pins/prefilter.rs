@@ -1,0 +1,26 @@
+//! Which files can have a pin at all, told by their name and bytes before anything is parsed.
+
+use memchr::memmem;
+
+/// Endings of files that finders know.
+const ENDINGS: [&str; 6] = [".yaml", ".yml", ".json", ".tf", ".gotmpl", ".tpl"];
+
+/// A file without any of these words has no pin.
+const WORDS: [&[u8]; 7] = [
+    b"ersion",
+    b"tag",
+    b"Tag",
+    b"ref",
+    b"Revision",
+    b"digest",
+    b"renovate:",
+];
+
+/// Whether a file of this name and content may have pins.
+pub fn may_have_pins(name: &str, content: &[u8]) -> bool {
+    let is_known = ENDINGS.iter().any(|ending| name.ends_with(ending)) || name == "Kustomization";
+    is_known
+        && WORDS
+            .iter()
+            .any(|word| memmem::find(content, word).is_some())
+}

@@ -1,0 +1,171 @@
+//! Every place where a chart's version stands: found, and moved alone.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use haptic_scaffold::model::repo_path::RepoPath;
+use haptic_scaffold::pins::{Findings, Form, Pin, edit, join, look, may_have_pins};
+use serde_json::Value;
+
+use crate::env::TestEnv;
+use crate::golden::files;
+
+/// The repository with one pin for each place.
+fn demo() -> Vec<(RepoPath, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pins/demo");
+    files(&folder)
+        .into_iter()
+        .map(|(path, text)| (RepoPath::parse(&path).expect("a path"), text))
+        .collect()
+}
+
+fn pins(files: &[(RepoPath, String)]) -> Vec<Pin> {
+    let wanted = files
+        .iter()
+        .filter(|(path, text)| may_have_pins(path.name(), text.as_bytes()));
+    let found: Vec<Findings> = wanted.map(|(path, text)| look(path, text)).collect();
+    join(found).pins
+}
+
+/// The places that have to be found: file, version, and whether the version is a part of a scalar.
+fn places() -> Vec<(String, String)> {
+    let list = include_str!("../pins/demo.json");
+    let list: Vec<Value> = serde_json::from_str(list).expect("a list");
+    let text = |row: &Value, key: &str| row[key].as_str().expect("a text").to_owned();
+    list.iter()
+        .map(|row| (text(row, "file"), text(row, "value")))
+        .collect()
+}
+
+#[test]
+fn every_place_of_the_demo_is_found_where_it_stands() {
+    let demo = demo();
+    let pins = pins(&demo);
+    let found: BTreeSet<(String, String)> = pins
+        .iter()
+        .map(|pin| (pin.file.to_string(), pin.value.clone()))
+        .collect();
+    let missed: Vec<_> = places()
+        .into_iter()
+        .filter(|place| !found.contains(place))
+        .collect();
+    assert_eq!(missed, []);
+    assert_eq!(places().len(), 70);
+    for pin in &pins {
+        let (_, text) = demo
+            .iter()
+            .find(|(path, _)| *path == pin.file)
+            .expect("a file");
+        let line = text.lines().nth(pin.line - 1).expect("a line");
+        let rest: String = line.chars().skip(pin.column - 1).collect();
+        let rest = rest.trim_start_matches(['"', '\'']);
+        assert!(rest.starts_with(&pin.value), "{pin:?}: {line}");
+    }
+}
+
+#[test]
+fn each_pin_moves_alone() {
+    let demo = demo();
+    for pin in pins(&demo) {
+        let (path, text) = demo
+            .iter()
+            .find(|(path, _)| *path == pin.file)
+            .expect("a file");
+        let new = match pin.form {
+            Form::Digest => format!("sha256:{}", "a".repeat(64)),
+            Form::Range => ">=9.0.0 <10.0.0".to_owned(),
+            _ if pin.value.len() == 40 => "b".repeat(40),
+            _ => "9.8.7".to_owned(),
+        };
+        let edited = edit(path, text, &pin, &new)
+            .unwrap_or_else(|why| panic!("{path}: {} ({}): {why}", pin.value, pin.place));
+        let with_v = if pin.value.starts_with('v') {
+            format!("v{new}")
+        } else {
+            new
+        };
+        let (before, after) = (&text[..pin.span.start], &text[pin.span.end..]);
+        assert!(
+            edited.starts_with(before) && edited.ends_with(after),
+            "{path}"
+        );
+        let middle = &edited[before.len()..edited.len() - after.len()];
+        assert_eq!(middle, text[pin.span.clone()].replace(&pin.value, &with_v));
+    }
+}
+
+fn shown(env: &TestEnv, more: &[&str], code: i32) -> Value {
+    let mut arguments = vec!["-C", "repo", "pins", "--output", "json"];
+    arguments.extend(more);
+    env.expect(code, &arguments).json()
+}
+
+fn repo() -> TestEnv {
+    let env = TestEnv::new();
+    for (path, text) in demo() {
+        env.write(&format!("repo/{path}"), &text);
+    }
+    env.git("repo", &["init", "-q", "-b", "main"]);
+    env
+}
+
+#[test]
+fn pins_are_shown_with_what_is_newer() {
+    let env = repo();
+    env.write(
+        "versions.json",
+        r#"{"haptic": ["1.33.1", {"version": "1.34.0"}, "1.33.2-rc.1"], "other": ["9.0.0"],
+            "oci://registry.example.test/charts/haptic": ["1.31.4"], "neighbour": [], "both": [], "digonly": [], "ranged": []}"#,
+    );
+    let all = shown(&env, &["--offline"], 0);
+    assert_eq!(all["pins"].as_array().map(Vec::len), Some(71));
+    assert_eq!(all["unread"].as_array().map(Vec::len), Some(2));
+    let versions = ["--versions", "versions.json"];
+    let argo = shown(&env, &[&versions[..], &["argo/app-helm.yaml"]].concat(), 0);
+    let pin = &argo["pins"][0];
+    assert_eq!(pin["value"], "1.33.0");
+    assert_eq!(pin["newest"], "1.33.1");
+    assert_eq!(pin["source"], "https://charts.example.test#haptic");
+    let outdated = shown(
+        &env,
+        &[&versions[..], &["--outdated", "--exit-code"]].concat(),
+        10,
+    );
+    let values: Vec<&str> = outdated["pins"]
+        .as_array()
+        .expect("pins")
+        .iter()
+        .filter_map(|pin| pin["value"].as_str())
+        .collect();
+    assert_eq!(values, ["1.33.0", "1.31.0", "1.32.0"]);
+    let one = shown(&env, &["--offline", "--chart", "neighbour"], 0);
+    assert_eq!(one["pins"][0]["file"], "flux/multidoc-one-bad.yaml");
+    let unknown = shown(&env, &["--versions", "empty.json"], 3);
+    assert_eq!(unknown["ok"], false);
+    env.write("empty.json", "{}");
+    assert_eq!(
+        shown(&env, &["--versions", "empty.json"], 4)["pins"]
+            .as_array()
+            .map(Vec::len),
+        Some(71)
+    );
+}
+
+#[test]
+fn a_revision_is_read_without_a_checkout() {
+    let env = repo();
+    env.git("repo", &["add", "."]);
+    env.git("repo", &["commit", "-qm", "Demo"]);
+    env.git("repo", &["rm", "-rq", "flux", "argo"]);
+    let here = shown(&env, &["--offline"], 0);
+    let before = shown(&env, &["--offline", "--rev", "HEAD"], 0);
+    assert_eq!(before["pins"].as_array().map(Vec::len), Some(71));
+    assert_ne!(here["pins"], before["pins"]);
+    shown(&env, &["--offline", "--rev", "nowhere"], 2);
+    env.git("repo", &["clone", "-q", "--bare", ".", "../bare.git"]);
+    let bare = env.expect(
+        0,
+        &["-C", "bare.git", "pins", "--offline", "--output", "json"],
+    );
+    assert_eq!(bare.json()["pins"], before["pins"]);
+}
