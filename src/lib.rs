@@ -54,6 +54,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut world: World) -> E
         Command::Layouts(arguments) => command::layouts::run(arguments, &cli.common, &world),
         Command::Schema => Ok(command::schema::run()),
         Command::Pins(arguments) => command::pins::run(arguments, &cli.common, &world),
+        Command::Upgrade(arguments) => {
+            command::upgrade::run(arguments, &cli.common, &world, &mut ui)
+        }
         Command::Secrets(arguments) => {
             command::secrets::run(arguments, &cli.common, &world, &mut ui)
         }
@@ -96,7 +99,7 @@ fn refuse(arguments: &[OsString], env: &Env, why: &clap::Error) -> ExitStatus {
             .iter()
             .skip(1)
             .filter_map(|a| a.to_str())
-            .find(|a| ["init", "layouts", "schema", "pins", "secrets"].contains(a))
+            .find(|a| ["init", "layouts", "schema", "pins", "upgrade", "secrets"].contains(a))
             .unwrap_or("usage");
         let _ = Ui::real(Format::Json, Color::Never, 0)
             .error(name, &Report::of(&problem.into()))

@@ -4,6 +4,7 @@ pub mod init;
 pub mod layouts;
 pub mod pins;
 pub mod secrets;
+pub mod upgrade;
 pub mod variables;
 
 use std::path::PathBuf;
@@ -74,6 +75,8 @@ pub enum Command {
     Schema,
     /// Show every place where a chart's version stands
     Pins(pins::PinsArgs),
+    /// Move the pins of charts to newer versions
+    Upgrade(upgrade::UpgradeArgs),
     /// Create, seal, rotate and inspect the Secrets that the release needs
     Secrets(secrets::SecretsArgs),
 }
@@ -86,6 +89,7 @@ impl Command {
             Self::Layouts(_) => "layouts",
             Self::Schema => "schema",
             Self::Pins(_) => "pins",
+            Self::Upgrade(_) => "upgrade",
             Self::Secrets(arguments) => match &arguments.command {
                 SecretsCommand::List(_) => "secrets-list",
                 SecretsCommand::Apply(_) => "secrets-apply",

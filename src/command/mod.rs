@@ -1,5 +1,6 @@
 //! The use cases, one file each: gather facts, plan, show, apply.
 
+pub mod author;
 pub mod files;
 pub mod gather;
 pub mod init;
@@ -14,5 +15,6 @@ pub mod schema;
 pub mod sealing;
 pub mod secrets;
 pub mod shell;
+pub mod upgrade;
 pub mod values_lines;
 pub mod versions;

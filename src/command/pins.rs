@@ -93,7 +93,7 @@ fn unasked(why: &str) -> Newest {
 }
 
 /// The chart that a pin is of, with its address.
-fn chart_of(pin: &Pin) -> Option<ChartRef> {
+pub(super) fn chart_of(pin: &Pin) -> Option<ChartRef> {
     match (&pin.source, &pin.chart) {
         (Source::Address(address), Some(name)) if pin.kind == Kind::Chart => {
             ChartRef::new(address, name).ok()
@@ -103,7 +103,7 @@ fn chart_of(pin: &Pin) -> Option<ChartRef> {
 }
 
 /// Charts that nobody could say anything about: the rest is shown all the same.
-fn unknown(published: &Published<'_>) -> Option<Problem> {
+pub(super) fn unknown(published: &Published<'_>) -> Option<Problem> {
     let all: Vec<String> = published
         .unknown()
         .map(|(chart, why)| format!("{chart}: {why}"))
@@ -176,7 +176,7 @@ fn gather(folder: &Path, arguments: &PinsArgs) -> Result<Joined> {
 }
 
 /// A git tree is read by one, since libgit2's repositories are not shared.
-fn from_tree(tree: &dyn Tree) -> Result<Vec<Findings>> {
+pub(super) fn from_tree(tree: &dyn Tree) -> Result<Vec<Findings>> {
     let mut found = Vec::new();
     for path in tree.files(None)? {
         if let Some(Entry::File(bytes)) = tree.entry(&path)?

@@ -3,6 +3,7 @@
 //! Everything that touches a repository goes through here. What to write is decided elsewhere, as a [`crate::plan::change::Change`].
 
 pub mod apply;
+pub mod branches;
 pub mod commit;
 pub mod identity;
 pub mod journal;

@@ -13,7 +13,7 @@ mod hazards;
 pub mod keys;
 mod moved;
 pub mod names;
-mod notes;
+pub mod notes;
 mod releases;
 pub mod versions;
 

@@ -11,3 +11,4 @@ pub mod pin;
 pub mod purpose;
 pub mod scaffold;
 mod sealed;
+pub mod upgrade;

@@ -70,7 +70,7 @@ fn prepare(env: &TestEnv) {
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [= name | yaml =]\n",
     );
     crate::golden::given(env);
-    std::fs::create_dir(env.path("repo")).expect("a folder");
+    env.write("versions.yaml", "haptic: [0.2.1, 0.2.2]\n");
     env.write("webhook-ca.crt", crate::golden::CA);
     env.write("values.yaml", "replicaCount: 2\n");
     std::fs::create_dir(env.path("monorepo")).expect("a folder");
@@ -119,6 +119,7 @@ fn known_flags(env: &TestEnv) -> BTreeSet<String> {
         &["layouts", "check", "--help"],
         &["schema", "--help"],
         &["pins", "--help"],
+        &["upgrade", "--help"],
         &["secrets", "list", "--help"],
         &["secrets", "apply", "--help"],
         &["secrets", "script", "--help"],
@@ -174,7 +175,7 @@ fn every_flag_is_used_by_a_test() {
 fn help_says_what_each_command_does() {
     let env = TestEnv::new();
     let help = env.expect(0, &["--help"]).stdout;
-    for command in ["init", "layouts", "schema", "pins", "secrets"] {
+    for command in ["init", "layouts", "schema", "pins", "upgrade", "secrets"] {
         assert!(help.contains(&format!("  {command}")), "{help}");
     }
     assert!(

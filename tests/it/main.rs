@@ -39,3 +39,4 @@ mod secrets_list;
 mod secrets_live;
 mod secrets_rotate;
 mod terminal;
+mod upgrade;

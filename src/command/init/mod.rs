@@ -12,6 +12,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
+use super::author::Author;
 use super::files;
 use super::gather::{self, Gathered, Places, gather};
 use super::inputs::Inputs;
@@ -22,10 +23,8 @@ use crate::cli::Common;
 use crate::cli::init::{InitArgs, OnConflict as Flag};
 use crate::error::{ExitStatus, Problem};
 use crate::git::apply::{self, Applied};
-use crate::git::commit::Commit;
 use crate::git::journal::{Guard, RealDisk};
 use crate::git::target::{Head, Target, check_committable};
-use crate::git::{identity, sign};
 use crate::layout::answers::Answers;
 use crate::layout::catalog::Catalog;
 use crate::layout::definition::{Layout, Owner};
@@ -416,29 +415,11 @@ impl Init<'_> {
         if let (Target::Existing(repository), Some(head)) = (target, &self.gathered.head) {
             check_committable(repository, head)?;
         }
-        let config = target.config(&self.world.env)?;
-        let identity = identity::identify(
-            &config,
-            &self.world.env,
-            self.arguments.author.as_deref(),
-            self.world.now,
-        )?;
-        let committer = format!(
-            "{} <{}>",
-            identity.committer.name().unwrap_or_default(),
-            identity.committer.email().unwrap_or_default()
-        );
-        let signing = sign::configured(&config, &committer)?;
-        let commit = Commit {
-            identity: &identity,
-            signing: signing.as_ref(),
-            env: &self.world.env,
-        };
+        let author = Author::of(target, self.arguments.author.as_deref(), self.world)?;
+        let commit = author.commit(self.world);
         let applied = apply::apply(target, change, branch, Some(&commit), &mut RealDisk)?;
-        if identity.is_fallback && applied.commit.is_some() {
-            self.ui.notice(&format!(
-                "committed as {committer}, since git knows no name: git config --global user.name and user.email"
-            ));
+        if applied.commit.is_some() {
+            author.tell(self.ui);
         }
         Ok(applied)
     }
