@@ -9,6 +9,7 @@ use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{ExitStatus, Problem, Report};
@@ -153,6 +154,16 @@ impl Ui {
     }
 }
 
+/// What every command prints, and what it has beside that: written as it is, since some have thousands of lines.
+#[derive(Serialize)]
+struct Whole<'a> {
+    schema: String,
+    ok: bool,
+    error: Option<Value>,
+    #[serde(flatten)]
+    rest: &'a Map<String, Value>,
+}
+
 /// The one JSON object of a command.
 fn object(command: &str, report: Option<&Report>, rest: &Map<String, Value>) -> String {
     let error = report.map(|report| {
@@ -163,13 +174,11 @@ fn object(command: &str, report: Option<&Report>, rest: &Map<String, Value>) -> 
             .join(": ");
         json!({"message": message, "hint": report.hints.first(), "code": report.status.code()})
     });
-    let mut all = Map::new();
-    all.insert(
-        "schema".into(),
-        json!(format!("haptic-scaffold/{command}/v1")),
-    );
-    all.insert("ok".into(), json!(error.is_none()));
-    all.insert("error".into(), json!(error));
-    all.extend(rest.clone());
-    Value::Object(all).to_string()
+    let whole = Whole {
+        schema: format!("haptic-scaffold/{command}/v1"),
+        ok: error.is_none(),
+        error,
+        rest,
+    };
+    serde_json::to_string(&whole).expect("values are JSON")
 }
