@@ -95,17 +95,31 @@ fn refuse(arguments: &[OsString], env: &Env, why: &clap::Error) -> ExitStatus {
             .trim_start_matches("error: ")
             .to_owned();
         let problem = Problem::usage(first).hint("haptic-scaffold --help lists commands and flags");
-        let name = arguments
-            .iter()
-            .skip(1)
-            .filter_map(|a| a.to_str())
-            .find(|a| ["init", "layouts", "schema", "pins", "upgrade", "secrets"].contains(a))
-            .unwrap_or("usage");
+        let name = command_of(arguments);
         let _ = Ui::real(Format::Json, Color::Never, 0)
-            .error(name, &Report::of(&problem.into()))
+            .error(&name, &Report::of(&problem.into()))
             .is_err();
     } else {
         let _ = why.print().is_err();
     }
     ExitStatus::Usage
+}
+
+/// The name of the command in the JSON output, as far as a wrong command line says it.
+fn command_of(arguments: &[OsString]) -> String {
+    const NAMES: [&str; 6] = ["init", "layouts", "schema", "pins", "upgrade", "secrets"];
+    const OF_SECRETS: [&str; 6] = [
+        "list",
+        "apply",
+        "script",
+        "rotate",
+        "age-key",
+        "trial-certificates",
+    ];
+    let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
+    let Some(name) = words.find(|word| NAMES.contains(word)) else {
+        return "usage".to_owned();
+    };
+    let inner = words.find(|word| name == "secrets" && OF_SECRETS.contains(word));
+    inner.map_or_else(|| name.to_owned(), |inner| format!("{name}-{inner}"))
 }

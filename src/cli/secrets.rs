@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 
+use super::init::OnConflict;
+
 /// Where values come from. None is ever an argument: arguments are seen by everyone on the machine.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Secret values")]
@@ -102,6 +104,9 @@ pub struct RotateArgs {
     /// For webhook-ca: context of the kubeconfig, to see that the step before has arrived; CLUSTER=CONTEXT where there are several clusters
     #[arg(long, value_name = "CONTEXT", action = ArgAction::Append)]
     pub context: Vec<String>,
+    /// What to do where a file can't follow: stop, or keep it as it is
+    #[arg(long, value_name = "WHAT", default_value = "stop")]
+    pub on_conflict: OnConflict,
     /// Author of the commit; git's configuration counts where none is given
     #[arg(long, value_name = "NAME <MAIL>")]
     pub author: Option<String>,

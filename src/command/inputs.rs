@@ -1,19 +1,25 @@
 //! Values of Secrets as people hand them over: files outside of the repository, standard input, or a random password.
 
+use std::cell::OnceCell;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use secrecy::ExposeSecret as _;
 use zeroize::Zeroizing;
 
+use super::shell::quoted;
 use crate::cli::secrets::SecretArgs;
 use crate::error::Problem;
 use crate::haptic::gitops::NeededSecret;
 use crate::haptic::names::Names;
 use crate::layout::answers::Answers;
 use crate::secrets::certificate::{self, Part, Wanted};
-use crate::secrets::credentials::{USER, given_password, random_password};
+use crate::secrets::credentials::{USER, copy, given_password, random_password};
 use crate::secrets::{Material, SecretBytes};
+
+/// What some editors put before a text.
+const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// No key or password is longer.
 const MOST_BYTES: u64 = 1 << 20;
@@ -30,6 +36,8 @@ pub struct Inputs<'a> {
     pub next_ca: Option<&'a str>,
     /// Seconds since 1970.
     pub now: i64,
+    /// The password of standard input, which can be read only once.
+    pub typed: OnceCell<SecretBytes>,
 }
 
 impl Inputs<'_> {
@@ -82,7 +90,7 @@ impl Inputs<'_> {
                 .hint("have the new CA sign one, and name its folder: `--secret-files DIR`");
             }
             Problem::invalid(format!("cannot use `{shown}` for {}: {fault}", needed.what))
-                .hint(fault.hint(&shown))
+                .hint(fault.hint(&quoted(&shown)))
         })?;
         let mut values = vec![
             ("tls.crt", SecretBytes::from(pair.chain.into_bytes())),
@@ -113,15 +121,27 @@ impl Inputs<'_> {
         };
         let (content, shown) = match &place {
             Some(file) => (read_private(file)?, file.display().to_string()),
-            None => (read_stdin()?, "standard input".to_owned()),
+            None => (self.typed()?, "standard input".to_owned()),
         };
-        use secrecy::ExposeSecret as _;
         let password = given_password(content.expose_secret().to_vec()).map_err(|why| {
             Problem::invalid(format!("cannot take the password from {shown}: {why}"))
                 .hint("the file has the password and nothing else, on one line")
                 .hint("or leave it out, and a random one is made")
         })?;
         Ok(credentials(password))
+    }
+
+    /// What stands on standard input, for every cluster the same.
+    fn typed(&self) -> Result<SecretBytes> {
+        if self.typed.get().is_none() {
+            let read = read_stdin()?;
+            let _ = self.typed.set(read).is_err();
+        }
+        Ok(self
+            .typed
+            .get()
+            .map(copy)
+            .unwrap_or_else(|| SecretBytes::from(Vec::new())))
     }
 
     /// The file of a value, which has to be there.
@@ -168,26 +188,27 @@ impl Inputs<'_> {
                     .into(),
             );
         }
-        let folder = self.outside(&folder)?;
-        Ok([folder.join(cluster).join(name), folder.join(name)]
+        let found = [folder.join(cluster).join(name), folder.join(name)]
             .into_iter()
-            .find(|path| path.is_file()))
+            .find(|path| path.is_file());
+        found.map(|path| self.outside(&path)).transpose()
     }
 
-    /// Refuses a place in the repository: one `git add` and a key is in Git.
+    /// A place outside of every repository, and of the one that is written too: one `git add` and a key is in Git.
     fn outside(&self, path: &Path) -> Result<PathBuf> {
-        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        match self.repository {
-            Some(root) if canonical(path).starts_with(canonical(root)) => {
-                Err(Problem::invalid(format!(
-                    "`{}` lies in the repository, where one `git add` puts keys into Git",
-                    path.display()
-                ))
-                .hint("move it to a folder outside of every repository")
-                .into())
-            }
-            _ => Ok(path.to_owned()),
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let is_here = self.repository.is_some_and(|root| {
+            real.starts_with(root.canonicalize().unwrap_or_else(|_| root.to_owned()))
+        });
+        if is_here || repository_around(&real).is_some() {
+            return Err(Problem::invalid(format!(
+                "`{}` lies in a repository, where one `git add` puts keys into Git",
+                path.display()
+            ))
+            .hint("move it to a folder outside of every repository")
+            .into());
         }
+        Ok(path.to_owned())
     }
 }
 
@@ -217,7 +238,12 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
         ))
         .into());
     }
-    Ok(std::fs::read(path).map_err(problem)?)
+    let mut content = std::fs::read(path).map_err(problem)?;
+    // Editors put it there, and it is no part of what was meant.
+    if content.starts_with(BOM) {
+        content.drain(..BOM.len());
+    }
+    Ok(content)
 }
 
 /// Reads a file that nobody else may read.
@@ -241,10 +267,7 @@ fn refuse_readable(path: &Path) -> Result<()> {
         "cannot take a secret from `{}`: its mode {mode:04o} lets others read it",
         path.display()
     ))
-    .hint(format!(
-        "chmod 600 {}",
-        super::shell::quoted(&path.display().to_string())
-    ))
+    .hint(format!("chmod 600 {}", quoted(&path.display().to_string())))
     .into())
 }
 
@@ -256,9 +279,14 @@ fn refuse_readable(_: &Path) -> Result<()> {
 fn read_stdin() -> Result<SecretBytes> {
     let mut content = Zeroizing::new(Vec::with_capacity(4096));
     std::io::stdin()
-        .take(MOST_BYTES)
+        .take(MOST_BYTES + 1)
         .read_to_end(&mut content)
         .context("cannot read standard input")?;
+    if content.len() as u64 > MOST_BYTES {
+        return Err(
+            Problem::invalid("standard input is longer than 1 MiB, which no password is").into(),
+        );
+    }
     Ok(SecretBytes::from(content.to_vec()))
 }
 
@@ -267,7 +295,6 @@ fn read_stdin() -> Result<SecretBytes> {
 /// # Errors
 /// When the file is there, lies in a repository, or the file system keeps no permissions; then nothing is left.
 pub fn write_private(path: &Path, content: &SecretBytes) -> Result<()> {
-    use secrecy::ExposeSecret as _;
     write_new(path, content.expose_secret(), true)
 }
 
@@ -332,10 +359,7 @@ pub fn refuse_repository(path: &Path) -> Result<()> {
         Problem::invalid(format!("cannot write `{}`: {why}", path.display()))
             .hint("name a file in a folder that is there")
     })?;
-    if let Some(root) = parent
-        .ancestors()
-        .find(|folder| folder.join(".git").exists())
-    {
+    if let Some(root) = repository_around(&parent) {
         return Err(Problem::invalid(format!(
             "`{}` lies in the repository `{}`, where one `git add` puts a key into Git",
             path.display(),
@@ -345,4 +369,15 @@ pub fn refuse_repository(path: &Path) -> Result<()> {
         .into());
     }
     Ok(())
+}
+
+/// The repository that a place lies in, with a work tree or bare.
+fn repository_around(path: &Path) -> Option<&Path> {
+    let is_bare = |folder: &Path| {
+        folder.join("HEAD").is_file()
+            && folder.join("objects").is_dir()
+            && folder.join("refs").is_dir()
+    };
+    path.ancestors()
+        .find(|folder| folder.join(".git").exists() || is_bare(folder))
 }

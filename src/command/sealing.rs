@@ -14,7 +14,7 @@ use crate::layout::render::{Rendered, WOULD_SEAL};
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::{self, Tree};
 use crate::registry;
-use crate::secrets::certificate::fingerprints;
+use crate::secrets::certificate::{CertificateFacts, fingerprints};
 use crate::secrets::manifest::{self, Described};
 use crate::secrets::mask::Mask;
 use crate::secrets::sealed::{SealingCertificate, SealingFault};
@@ -39,6 +39,8 @@ pub struct Sealer<'a> {
     pub before: Option<&'a Answers>,
     /// Whether nothing is to be done, so that nothing is sealed either.
     pub dry_run: bool,
+    /// Whether a file that is neither sealed nor encrypted is made anew.
+    pub replaces: bool,
     /// Whether values that are given have to be those of the files that are there: not where one of them is replaced.
     pub compares: bool,
 }
@@ -66,10 +68,24 @@ impl Sealer<'_> {
                 .as_deref()
                 .unwrap_or(&self.answers.clusters[0].name);
             let there = tree::read_text(tree, &file.path)?;
-            if let (Some(text), false) = (&there, again(file) || self.is_for_another_release()) {
-                if self.compares {
+            let is_open = there.as_ref().is_some_and(|text| {
+                manifest::describe(text).is_none_or(|described| described.has_clear_value)
+            });
+            let is_again =
+                again(file) || self.is_for_another_release() || (self.replaces && is_open);
+            if let (Some(text), false) = (&there, is_again) {
+                if self.compares && !is_open {
                     self.compare(text, file, needed, cluster, ui)?;
                 }
+                continue;
+            }
+            if let Some(text) = there.as_ref().filter(|_| !self.compares && !is_open)
+                && self.is_same(text, needed, cluster)?
+            {
+                ui.notice(&format!(
+                    "`{}` has this certificate already, so it stays as it is",
+                    file.path
+                ));
                 continue;
             }
             let text = self
@@ -126,6 +142,17 @@ impl Sealer<'_> {
             .map_err(|why| Problem::failed(format!("cannot seal `{}`: {why}", needed.name)).into())
     }
 
+    /// Whether a sealed file has the certificate that is given for it.
+    fn is_same(&self, text: &str, needed: &NeededSecret, cluster: &str) -> Result<bool> {
+        let digest = |facts: Option<CertificateFacts>| facts.map(|facts| facts.fingerprint);
+        let here = digest(manifest::describe(text).and_then(|described| described.facts));
+        if here.is_none() || needed.short == "credentials" {
+            return Ok(false);
+        }
+        let material = self.inputs.material(needed, self.answers, cluster)?;
+        Ok(here == digest(material.facts))
+    }
+
     /// Name and namespace are part of a sealing, so with another release every Secret is another one.
     fn is_for_another_release(&self) -> bool {
         let names = |answers: &Answers| (answers.release.clone(), answers.namespace.clone());
@@ -149,7 +176,9 @@ impl Sealer<'_> {
             self.compare_recipients(file, here, cluster, ui);
         }
         if needed.short == "credentials" {
-            if arguments.password_file.is_some() {
+            let has_one = arguments.password_file.is_some()
+                || self.inputs.find("password", cluster)?.is_some();
+            if has_one {
                 ui.notice(&format!(
                     "`{}` is there already, so the password was not read; `haptic-scaffold secrets rotate credentials` replaces it",
                     file.path

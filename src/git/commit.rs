@@ -15,6 +15,7 @@ use crate::model::env::Env;
 use crate::model::repo_path::RepoPath;
 use crate::model::text::unix_lines;
 use crate::plan::change::{Change, Commit as Commitment, FileChange, Verdict};
+use crate::secrets::clear;
 
 /// How a change is committed.
 pub struct Commit<'a> {
@@ -116,6 +117,11 @@ fn updated(
                     .as_ref()
                     .is_some_and(|blob| is_there(file, blob.content(), &wanted)) => {}
             Some(wanted) => {
+                refuse_clear(
+                    &file.path,
+                    committed.as_ref().map(git2::Blob::content),
+                    &wanted,
+                )?;
                 let is_executable = entry
                     .is_some_and(|entry| entry.filemode() == i32::from(FileMode::BlobExecutable));
                 let mode = if is_executable {
@@ -138,6 +144,19 @@ fn updated(
         }
     }
     Ok((update.create_updated(repository, base).map_err(git)?, paths))
+}
+
+/// The last guard: no commit brings a Secret in clear that the one before hasn't got.
+fn refuse_clear(path: &RepoPath, committed: Option<&[u8]>, wanted: &[u8]) -> Result<()> {
+    let is_clear = |bytes: &[u8]| clear::is_in(&String::from_utf8_lossy(bytes));
+    if !is_clear(wanted) || committed.is_some_and(is_clear) {
+        return Ok(());
+    }
+    Err(Problem::invalid(format!(
+        "`{path}` has a Secret in clear, so nothing was committed"
+    ))
+    .hint("encrypt or seal it, or take it out of the repository")
+    .into())
 }
 
 /// What the commit should have: a file that is left alone as it is now.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
 use minijinja::value::{Serde, Value as Template};
 use serde_json::{Map, Value, json};
 
@@ -236,10 +235,10 @@ fn haptic(answers: &Answers, profile: &Profile) -> Map<String, Value> {
             "secret".into(),
             json!({"credentials": gitops.credentials, "webhook": gitops.webhook, "frontend": gitops.frontend}),
         );
-        // The chart puts `caBundle` into the webhook configuration as it stands: base64 of the PEM.
+        // The chart puts `caBundle` into the webhook configuration as it stands.
         let ca = answers
             .webhook_cas()
-            .map(|pem| base64::engine::general_purpose::STANDARD.encode(pem));
+            .map(|pem| crate::model::pem::bundle(&pem));
         all.insert("ca_bundle".into(), json!(ca));
     }
     all

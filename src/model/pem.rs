@@ -92,6 +92,11 @@ pub fn certificates(text: &str) -> Result<String, PemError> {
     }
 }
 
+/// A PEM text as a webhook configuration has it in `caBundle`: base64 once more.
+pub fn bundle(pem: &str) -> String {
+    STANDARD.encode(pem)
+}
+
 /// A certificate as PEM, in lines of 64 characters.
 pub fn encode(der: &[u8]) -> String {
     let base64 = STANDARD.encode(der);

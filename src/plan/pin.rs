@@ -74,15 +74,18 @@ pub fn followed(text: &str, old: &str, new: &str, routes: &[String]) -> Option<S
         if before == now {
             continue;
         }
-        if scalar(&followed)? != before {
-            return None;
-        }
+        let here = scalar(&followed)?;
         let route = Route::parse(route).ok()?;
         let replace = |text: &str| yaml::replace_scalar(text, 0, &route, &now).ok();
-        followed = replace(&followed)?;
+        if here.trim() != now {
+            if here != before {
+                return None;
+            }
+            followed = replace(&followed)?;
+        }
         base = replace(&base)?;
     }
-    (base == new && followed != text).then_some(followed)
+    (base == new && old != new).then_some(followed)
 }
 
 /// The scalar at a route of the first document.

@@ -161,7 +161,7 @@ fn own_file(
     })
 }
 
-/// The lock changes only with a rendered text, so that a newer tool alone changes nothing.
+/// The lock changes only with a rendered text or an answer, so that a newer tool alone changes nothing.
 fn plan_lock(
     tree: &dyn Tree,
     facts: &Facts<'_>,
@@ -171,8 +171,9 @@ fn plan_lock(
     let path = RepoPath::parse(&format!("{}{}", facts.prefix, lock::FILE_NAME))?;
     next.keep_packed(facts.lock);
     keep_bases(&mut next, facts, files);
-    let unchanged =
-        next.files == facts.lock.files && tree.entry(&tree::resolve(tree, &path)?)?.is_some();
+    let unchanged = next.files == facts.lock.files
+        && next.answers == facts.lock.answers
+        && tree.entry(&tree::resolve(tree, &path)?)?.is_some();
     let text = if unchanged {
         facts.lock.to_text()
     } else {
@@ -231,12 +232,13 @@ fn plan_file(tree: &dyn Tree, facts: &Facts<'_>, rendered: &Rendered) -> Result<
             // A pin stays as people wrote it, quotes and all.
             new = pin::written_as_in(&new, &here, &rendered.pins);
             let (verdict, why) = match followed(facts, rendered, &here) {
+                Some(text) if text == here => (
+                    Verdict::Skip,
+                    "yours, and as the answers say already".to_owned(),
+                ),
                 Some(text) => {
                     new = text;
-                    (
-                        Verdict::Update,
-                        "yours, and only what follows the answers is changed".to_owned(),
-                    )
+                    (Verdict::Update, FOLLOWED.to_owned())
                 }
                 None => judge(facts, rendered, &here, &new),
             };
@@ -275,6 +277,9 @@ fn followed(facts: &Facts<'_>, rendered: &Rendered, here: &str) -> Option<String
     }
     pin::followed(here, starter, &rendered.text, &rendered.follows)
 }
+
+/// The reason of a file of the team's that is changed in what follows the answers alone.
+pub const FOLLOWED: &str = "yours, and only what follows the answers is changed";
 
 /// Compares a file with what is wanted and with what was rendered last.
 fn judge(facts: &Facts<'_>, rendered: &Rendered, here: &str, new: &str) -> (Verdict, String) {

@@ -10,6 +10,7 @@ use time::format_description::well_known::Rfc3339;
 use webpki::{EndEntityCert, KeyUsage};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
+use zeroize::Zeroize as _;
 
 use super::SecretBytes;
 pub use super::fault::{Fault, Part};
@@ -90,9 +91,31 @@ fn check_chain(
         .transpose()?;
     Ok(CertificateFacts {
         fingerprint: fingerprint(&chain[0]),
-        not_after: date(parsed[0].validity().not_after.timestamp()),
-        ca,
+        not_after: date(first_end(&parsed, ca.as_ref())),
+        ca: ca.map(|(digest, _)| digest),
     })
+}
+
+/// When the first certificate of a chain ends, the CA that signed included: from then on nobody trusts the leaf.
+fn first_end(chain: &[X509Certificate<'_>], ca: Option<&(String, i64)>) -> i64 {
+    let ends = chain
+        .iter()
+        .map(|certificate| certificate.validity().not_after.timestamp());
+    ends.chain(ca.map(|(_, end)| *end))
+        .min()
+        .unwrap_or_default()
+}
+
+/// Subject and end of each certificate of a PEM text.
+pub fn ends(pem: &str) -> Vec<(String, i64)> {
+    CertificateDer::pem_slice_iter(pem.as_bytes())
+        .flatten()
+        .filter_map(|der| {
+            let parsed = parse(&der).ok()?;
+            let end = parsed.validity().not_after.timestamp();
+            Some((parsed.subject().to_string(), end))
+        })
+        .collect()
 }
 
 /// The digest of a certificate, as it stands beside sealed Secrets.
@@ -205,7 +228,9 @@ fn check_order(chain: &[X509Certificate<'_>]) -> Result<(), Fault> {
         });
     }
     for pair in chain.windows(2) {
-        if pair[0].issuer() != pair[1].subject() {
+        let has_signed = pair[0].issuer() == pair[1].subject()
+            && pair[0].verify_signature(Some(pair[1].public_key())).is_ok();
+        if !has_signed {
             return Err(Fault::Stray {
                 subject: pair[1].subject().to_string(),
                 after: pair[0].subject().to_string(),
@@ -224,13 +249,15 @@ fn check_key(
     if find(content, b"BEGIN ENCRYPTED PRIVATE KEY") || find(content, b"Proc-Type: 4,ENCRYPTED") {
         return Err(Fault::EncryptedKey);
     }
-    let private = PrivateKeyDer::from_pem_slice(content).map_err(|why| match why {
+    let mut private = PrivateKeyDer::from_pem_slice(content).map_err(|why| match why {
         pem::Error::NoItemsFound if is_der(content) => Fault::Der(Part::Key),
         pem::Error::NoItemsFound => Fault::Nothing(Part::Key),
         // What the library quotes is a part of the file, and so of the key.
         _ => Fault::Broken(Part::Key, "it is no private key in PEM".to_owned()),
     })?;
-    let signing = any_supported_type(&private).map_err(|_| {
+    let signing = any_supported_type(&private);
+    private.zeroize();
+    let signing = signing.map_err(|_| {
         Fault::Broken(
             Part::Key,
             "it is no RSA, ECDSA or Ed25519 key of a usual size".to_owned(),
@@ -280,19 +307,19 @@ fn check_host(
     }
 }
 
-/// Looks for the CA that signed: returns its digest.
+/// Looks for the CA that signed: returns its digest and its end.
 fn check_signed(
     chain: &[CertificateDer<'static>],
     parsed: &[X509Certificate<'_>],
     ca: &str,
     now: i64,
-) -> Result<String, Fault> {
+) -> Result<(String, i64), Fault> {
     let roots = CertificateDer::pem_slice_iter(ca.as_bytes())
         .flatten()
         .collect::<Vec<_>>();
     // A certificate that is its own CA vouches for itself.
     if let Some(root) = roots.iter().find(|root| **root == chain[0]) {
-        return Ok(fingerprint(root));
+        return Ok(known(root));
     }
     let names: Vec<String> = roots
         .iter()
@@ -307,7 +334,7 @@ fn check_signed(
             issuer,
         });
     }
-    let leaf = EndEntityCert::try_from(&chain[0]).map_err(|why| Fault::Refused(why.to_string()))?;
+    let leaf = EndEntityCert::try_from(&chain[0]).map_err(|why| Fault::Refused(in_words(&why)))?;
     let time = UnixTime::since_unix_epoch(core::time::Duration::from_secs(
         u64::try_from(now).unwrap_or_default(),
     ));
@@ -327,7 +354,7 @@ fn check_signed(
             None,
         );
         match verified {
-            Ok(_) => return Ok(fingerprint(root)),
+            Ok(_) => return Ok(known(root)),
             Err(why) => refused = Some(why),
         }
     }
@@ -336,6 +363,35 @@ fn check_signed(
         None | Some(webpki::Error::UnknownIssuer | webpki::Error::InvalidSignatureForPublicKey) => {
             Fault::NotSigned { subject, issuer }
         }
-        Some(why) => Fault::Refused(why.to_string()),
+        Some(why) => Fault::Refused(in_words(&why)),
     })
+}
+
+/// Digest and end of a CA.
+fn known(root: &CertificateDer<'static>) -> (String, i64) {
+    let end = parse(root).map_or(i64::MAX, |parsed| parsed.validity().not_after.timestamp());
+    (fingerprint(root), end)
+}
+
+/// What the library says by the name of its error alone.
+fn in_words(why: &webpki::Error) -> String {
+    match why {
+        webpki::Error::CaUsedAsEndEntity => "the certificate is itself a CA".to_owned(),
+        webpki::Error::EndEntityUsedAsCa => "a certificate that is no CA signed another".to_owned(),
+        webpki::Error::RequiredEkuNotFoundContext(_) => {
+            "it may not be used for servers (extended key usage serverAuth is missing)".to_owned()
+        }
+        webpki::Error::PathLenConstraintViolated => {
+            "the chain is longer than its CA permits".to_owned()
+        }
+        webpki::Error::NameConstraintViolation => "its CA may not sign for this host".to_owned(),
+        other => {
+            let text = other.to_string();
+            text.split(['(', '{'])
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        }
+    }
 }

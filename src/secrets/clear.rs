@@ -21,15 +21,17 @@ pub fn is_in(text: &str) -> bool {
 
 fn lines_of(root: &Node) -> Vec<usize> {
     let kind = root.get("kind").and_then(Node::as_str);
-    if kind == Some("List") {
+    if matches!(kind, Some("List" | "SecretList")) {
         let items = root.get("items").into_iter().flat_map(Node::items);
         return items.flat_map(lines_of).collect();
     }
+    // Every value has to be encrypted: a key `sops` alone encrypts nothing.
+    let is_clear = |value: &Node| !value.as_str().is_some_and(|text| text.starts_with("ENC["));
     let has_values = ["data", "stringData"]
         .iter()
         .filter_map(|key| root.get(key))
-        .any(|data| data.entries().next().is_some());
-    if kind == Some("Secret") && has_values && root.get("sops").is_none() {
+        .any(|data| data.entries().any(|(_, value)| is_clear(value)));
+    if kind == Some("Secret") && has_values {
         vec![root.position.line]
     } else {
         Vec::new()

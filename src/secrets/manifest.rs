@@ -10,6 +10,7 @@ use super::certificate::CertificateFacts;
 use super::sealed::{SealingCertificate, SealingFault};
 use super::{Material, SecretBytes};
 use crate::haptic::gitops::NeededSecret;
+use crate::yaml::scalar::quote;
 
 /// Annotation: the digest of the certificate that is sealed in it.
 const CERTIFICATE: &str = "haptic-scaffold/certificate";
@@ -72,8 +73,10 @@ pub fn sealed(
         text.push_str(&format!("    {key}: {sealed}\n"));
     }
     text.push_str(&format!(
-        "  template:\n    metadata:\n      name: {}\n      namespace: {namespace}\n    type: {}\n",
-        needed.name, needed.kind
+        "  template:\n    metadata:\n      name: {}\n      namespace: {}\n    type: {}\n",
+        quote(&needed.name),
+        quote(namespace),
+        needed.kind
     ));
     Ok(text)
 }
@@ -86,11 +89,10 @@ fn head(
     namespace: &str,
     material: &Material,
 ) -> String {
-    let plain = |text: &str| crate::yaml::scalar::quote(text);
     let mut text = format!(
         "apiVersion: {version}\nkind: {kind}\nmetadata:\n  name: {}\n  namespace: {}\n",
-        plain(&needed.name),
-        plain(namespace)
+        quote(&needed.name),
+        quote(namespace)
     );
     if let Some(facts) = &material.facts {
         text.push_str("  annotations:\n");
@@ -127,6 +129,16 @@ pub struct Described {
     pub recipients: Vec<String>,
     /// Whether a value stands in it that isn't encrypted.
     pub has_clear_value: bool,
+}
+
+/// A SealedSecret may carry values in clear beside the sealed ones.
+fn has_template_value(value: &Value) -> bool {
+    ["data", "stringData"].iter().any(|key| {
+        let values = value.pointer(&format!("/spec/template/{key}"));
+        values
+            .and_then(Value::as_object)
+            .is_some_and(|values| !values.is_empty())
+    })
 }
 
 /// Reads a sealed or encrypted file; nothing where it is neither.
@@ -174,7 +186,8 @@ pub fn describe(text: &str) -> Option<Described> {
             .flatten()
             .filter_map(|key| key.get("recipient")?.as_str().map(str::to_owned))
             .collect(),
-        has_clear_value: entries.is_some_and(|data| data.values().any(is_clear))
+        has_clear_value: has_template_value(&value)
+            || entries.is_some_and(|data| data.values().any(is_clear))
             || value.get("stringData").is_some(),
         kind,
     })

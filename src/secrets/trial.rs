@@ -7,6 +7,7 @@ use rcgen::{
 use time::{Duration, OffsetDateTime};
 
 use super::SecretBytes;
+use super::certificate::date;
 
 /// The longest trial: what is to live longer comes from a CA.
 pub const MOST_DAYS: u16 = 90;
@@ -41,7 +42,8 @@ pub fn make(hosts: &[&[&str]], days: u16, now: i64) -> Result<Trial, rcgen::Erro
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    name(&mut params, &format!("CA ({MARK})"));
+    // Two trials have CAs of two names, so that messages tell them apart.
+    name(&mut params, &format!("CA of {} ({MARK})", date(now)));
     time(&mut params, start, days);
     let ca = CertifiedIssuer::self_signed(params, ca_key)?;
     let mut leaves = Vec::new();

@@ -95,10 +95,7 @@ fn secret_files_in_the_repository_are_refused() {
         .mode("out/password", 0o600);
     for more in [&files[..], &password] {
         let run = env.expect(3, &arguments(&["--provider", "flux"], &[&SEALED, more]));
-        assert_told(
-            &run,
-            &["lies in the repository", "git add", "hint: move it"],
-        );
+        assert_told(&run, &["lies in a repository", "git add", "hint: move it"]);
         assert!(!env.path("out/apps").exists());
     }
 }

@@ -38,5 +38,6 @@ mod secrets_keys;
 mod secrets_list;
 mod secrets_live;
 mod secrets_rotate;
+mod secrets_safety;
 mod terminal;
 mod upgrade;

@@ -271,7 +271,7 @@ fn a_ca_bundle_that_was_edited_is_found_with_its_line() {
             let told = one(&env, &[]);
             assert!(
                 told.starts_with(&format!(
-                    "{}: this caBundle isn't the CA of the answers",
+                    "{}: this caBundle lacks a CA of the answers",
                     places[0]
                 )),
                 "{provider} {more:?}: {told}"

@@ -383,11 +383,12 @@ fn pem_file(path: &Path) -> Result<String> {
     let text = std::fs::read(path)
         .map_err(|why| Problem::invalid(format!("cannot read `{}`: {why}", path.display())))?;
     let text = String::from_utf8_lossy(&text);
+    let text = text.trim_start_matches('\u{feff}');
     let hint = format!(
         "DER becomes PEM by: openssl x509 -inform der -in {0} -out {0}.pem",
         path.display()
     );
-    Ok(pem::certificates(&text).map_err(|why| {
+    Ok(pem::certificates(text).map_err(|why| {
         let problem = Problem::invalid(format!("cannot use `{}`: {why}", path.display()));
         if why == pem::PemError::NoCertificate {
             problem.hint(hint)

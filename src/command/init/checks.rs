@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::own_values::OwnText;
 use super::{Init, LastRun};
+use crate::cli::init::OnConflict;
 use crate::command::{moves, plain_secrets, values_lines};
 use crate::error::Problem;
 use crate::haptic;
@@ -16,6 +17,7 @@ use crate::layout::profile::is_haptic;
 use crate::layout::recorded::{Certificates, SecretsBy, Sync};
 use crate::model::git_url::GitUrl;
 use crate::model::pem::{self, CaFault};
+use crate::secrets::certificate::fingerprints;
 
 impl Init<'_> {
     pub(super) fn check_answers(&mut self, layout: &Layout, answers: &Answers) -> Result<()> {
@@ -50,6 +52,8 @@ impl Init<'_> {
             .into());
         }
         self.check_ca(answers)?;
+        self.refuse_sudden_ca(answers)?;
+        self.refuse_unused_values(answers)?;
         check_recipients(answers)?;
         let needs_store = answers.secrets == SecretsBy::ExternalSecrets
             && answers.certificates == Some(Certificates::External);
@@ -83,6 +87,63 @@ impl Init<'_> {
                 .for_each(|told| self.ui.warn(told));
         }
         Ok(())
+    }
+
+    /// With another CA at once the API server would refuse the certificate that is there, and with it every change of an Ingress. Where the
+    /// certificate is sealed here, it is known which CA signed it; else any CA that was in use may have.
+    fn refuse_sudden_ca(&self, answers: &Answers) -> Result<()> {
+        let Some(LastRun {
+            answers: before, ..
+        }) = &self.last
+        else {
+            return Ok(());
+        };
+        let is_same = before.release == answers.release && before.namespace == answers.namespace;
+        let (Some(old), Some(new)) = (&before.webhook_ca, answers.webhook_cas()) else {
+            return Ok(());
+        };
+        let known = fingerprints(&new);
+        let is_kept = fingerprints(old).iter().all(|ca| known.contains(ca));
+        let is_asked = !self.is_init || self.arguments.on_conflict == OnConflict::Replace;
+        if is_asked || is_kept || !is_same || answers.seals() {
+            return Ok(());
+        }
+        Err(Problem::invalid("`webhook_ca` becomes another CA at once, and until the certificate is replaced the API server would refuse every change of an Ingress")
+            .hint("haptic-scaffold secrets rotate webhook-ca --webhook-ca FILE takes the three steps to another CA")
+            .hint("`--on-conflict replace` does it all the same, where nothing runs yet")
+            .into())
+    }
+
+    /// A value that is given and not used would be missed only when it is needed.
+    fn refuse_unused_values(&self, answers: &Answers) -> Result<()> {
+        let values = &self.arguments.values;
+        let how = answers.secrets.as_str();
+        let external = answers.certificates == Some(Certificates::External);
+        let refused = [
+            (
+                "--password-file",
+                values.password_file.is_some() && !answers.seals(),
+            ),
+            (
+                "--secret-files",
+                values.secret_files.is_some() && !answers.seals() && !external,
+            ),
+            (
+                "--sealing-certificate",
+                !values.sealing_certificate.is_empty()
+                    && answers.secrets != SecretsBy::SealedSecrets,
+            ),
+        ];
+        match refused.iter().find(|(_, is_unused)| *is_unused) {
+            None => Ok(()),
+            Some((flag, _)) => Err(Problem::usage(format!(
+                "`{flag}` has no meaning here: with `secrets: {how}` nothing is sealed with it"
+            ))
+            .hint(
+                "leave it out; `haptic-scaffold secrets apply` takes values for `secrets: manual`",
+            )
+            .into()),
+        }
     }
 
     /// A Secret in clear is known to everyone who can read the repository. It is left alone: what to do about it is a person's to decide.

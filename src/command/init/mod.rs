@@ -33,7 +33,7 @@ use crate::layout::render::{OwnValues, Rendered, Rendering, render};
 use crate::model::repo_path::RepoPath;
 use crate::plan::change::Change;
 use crate::plan::lock::Lock;
-use crate::plan::scaffold::{self, Before, Facts, OnConflict};
+use crate::plan::scaffold::{self, Before, FOLLOWED, Facts, OnConflict};
 use crate::ui::{Outcome, Ui};
 use crate::world::World;
 
@@ -272,6 +272,7 @@ impl Init<'_> {
                 .rotation
                 .and_then(|rotation| rotation.signed_by.as_deref()),
             now: self.world.now,
+            typed: std::cell::OnceCell::new(),
         };
         let sealer = Sealer {
             answers,
@@ -280,6 +281,7 @@ impl Init<'_> {
             world: self.world,
             before: self.last.as_ref().map(|last| &last.answers),
             dry_run: self.common.dry_run,
+            replaces: self.arguments.on_conflict == Flag::Replace,
             compares: self.is_init,
         };
         let tree = self.gathered.target.tree()?;
@@ -339,8 +341,9 @@ impl Init<'_> {
 
     fn finish(&mut self, answered: &Answered, change: &Change) -> Result<Outcome> {
         if change.conflicts().next().is_some() {
-            return Ok(self.conflicts(change));
+            return Ok(self.conflicts(answered, change));
         }
+        self.refuse_dirty(change)?;
         if let Some(why) = answered.chosen.why.as_ref() {
             let version = answered
                 .chosen
@@ -387,6 +390,29 @@ impl Init<'_> {
             json,
             problem: None,
         })
+    }
+
+    /// What somebody edited and did not commit must neither be lost nor go out with a change: a rotation touches committed texts alone, and so does
+    /// what follows an answer in a file of the team's.
+    fn refuse_dirty(&self, change: &Change) -> Result<()> {
+        let files = change
+            .writes()
+            .filter(|file| self.rotation.is_some() || file.why == FOLLOWED);
+        let Some(file) = rotation::dirty(self.gathered, files)? else {
+            return Ok(());
+        };
+        Err(Problem::new(
+            ExitStatus::Conflicts,
+            format!(
+                "`{}` has a text that isn't committed, so nothing was written",
+                file.path
+            ),
+        )
+        .hint(format!(
+            "commit it, or put it aside: git stash push {}",
+            file.path
+        ))
+        .into())
     }
 
     /// The target as the person named it.

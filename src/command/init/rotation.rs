@@ -5,10 +5,14 @@ use anyhow::Result;
 use super::{Init, LastRun, catalog, recover_first};
 use crate::cli::Common;
 use crate::cli::init::InitArgs;
-use crate::command::gather::{Places, gather};
-use crate::error::Problem;
+use crate::command::gather::{Gathered, Places, gather};
+use crate::error::{ExitStatus, Problem};
+use crate::git::target::Target;
+use crate::git::trees::GitTree;
 use crate::layout::render::Rendered;
-use crate::plan::change::FileChange;
+use crate::model::text::unix_lines;
+use crate::model::tree::{Entry, Tree as _};
+use crate::plan::change::{Change, FileChange, Verdict};
 use crate::plan::purpose::Purpose;
 use crate::ui::{Outcome, Ui};
 use crate::world::World;
@@ -72,33 +76,78 @@ pub(in crate::command) fn rotate(
         rotation: None,
         is_init: false,
     };
-    init.refuse_other_changes()?;
+    init.refuse_pending()?;
+    let answered = init.answer()?;
+    let plain = init.plan(&answered)?;
     init.rotation = Some(rotation);
     let answered = init.answer()?;
     let change = init.plan(&answered)?;
+    refuse_other_changes(&plain, &change)?;
     init.finish(&answered, &change)
 }
 
+/// A file of a change whose text isn't the one of the last commit: what somebody has not committed yet would be lost, or go out with the change.
+pub(super) fn dirty<'a>(
+    gathered: &Gathered,
+    mut files: impl Iterator<Item = &'a FileChange>,
+) -> Result<Option<&'a FileChange>> {
+    let (Target::Existing(repository), Some(head)) = (&gathered.target, &gathered.head) else {
+        return Ok(None);
+    };
+    let tree = GitTree::of(repository, head.commit)?;
+    let is_dirty = |file: &&FileChange| -> Result<bool> {
+        let committed = match tree.entry(&file.path)? {
+            Some(Entry::File(bytes)) => Some(unix_lines(&bytes)),
+            _ => None,
+        };
+        Ok(file.old.as_deref().map(unix_lines) != committed)
+    };
+    files
+        .find_map(|file| match is_dirty(&file) {
+            Ok(false) => None,
+            Ok(true) => Some(Ok(file)),
+            Err(why) => Some(Err(why)),
+        })
+        .transpose()
+}
+
 impl Init<'_> {
-    /// What a plain `init` would change isn't a rotation's to change.
-    fn refuse_other_changes(&mut self) -> Result<()> {
-        let answered = self.answer()?;
-        let change = self.plan(&answered)?;
-        let is_own = |file: &&FileChange| file.path.name().starts_with(".haptic-scaffold");
-        let mut files = change.writes().chain(change.conflicts());
-        let Some(first) = files.next() else {
+    fn refuse_pending(&self) -> Result<()> {
+        if !self.gathered.is_pending {
             return Ok(());
-        };
-        let file = if is_own(&first) {
-            files.find(|file| !is_own(file)).unwrap_or(first)
-        } else {
-            first
-        };
-        Err(Problem::invalid(format!(
-            "`{}` and maybe others aren't as the answers say, and a rotation is a commit of its own",
-            file.path
-        ))
-        .hint("run `haptic-scaffold init` first, and commit what it does")
+        }
+        Err(Problem::new(
+            ExitStatus::Conflicts,
+            "what an earlier run wrote isn't committed, and a rotation is a commit of its own",
+        )
+        .hint("commit it, or run `haptic-scaffold init` again, which does")
         .into())
     }
+}
+
+/// What a plain `init` would change isn't a rotation's to change; but for a Secret that stands in clear where the rotation seals another value.
+fn refuse_other_changes(plain: &Change, rotated: &Change) -> Result<()> {
+    let heals = |file: &FileChange| {
+        file.verdict == Verdict::Conflict
+            && rotated.writes().any(|written| written.path == file.path)
+    };
+    let mut files = plain
+        .writes()
+        .chain(plain.conflicts())
+        .filter(|file| !heals(file));
+    let is_own = |file: &&FileChange| file.path.name().starts_with(".haptic-scaffold");
+    let Some(first) = files.next() else {
+        return Ok(());
+    };
+    let file = if is_own(&first) {
+        files.find(|file| !is_own(file)).unwrap_or(first)
+    } else {
+        first
+    };
+    Err(Problem::invalid(format!(
+        "`{}` and maybe others aren't as the answers say, and a rotation is a commit of its own",
+        file.path
+    ))
+    .hint("run `haptic-scaffold init` first, and commit what it does")
+    .into())
 }

@@ -12,21 +12,28 @@ use crate::error::{ExitStatus, Problem};
 use crate::git::apply::Applied;
 use crate::layout::context::Versions;
 use crate::layout::definition::Layout;
+use crate::model::pem;
 use crate::plan::change::{Change, Verdict};
 use crate::ui::{Outcome, diff};
 
 impl Init<'_> {
-    pub(super) fn conflicts(&self, change: &Change) -> Outcome {
+    pub(super) fn conflicts(&self, answered: &Answered, change: &Change) -> Outcome {
         let count = change.conflicts().count();
         let message = format!(
             "{count} file{} in the way in `{}`, and nothing was written",
             if count == 1 { " is" } else { "s are" },
             self.place()
         );
-        let problem = Problem::new(ExitStatus::Conflicts, message)
-            .hint("`--on-conflict keep` leaves these files as they are, `--on-conflict replace` writes over them; `--diff` shows what differs");
         let is_own = change.conflicts().any(|file| file.why.starts_with("yours"));
-        let problem = if is_own {
+        let problem = Problem::new(ExitStatus::Conflicts, message);
+        let problem = match (is_own, answered.answers.webhook_cas()) {
+            (true, Some(cas)) if self.rotation.is_some() => problem.hint(format!(
+                "put this there by hand as controller.webhook.caBundle, commit it and run the command again: {}",
+                pem::bundle(&cas)
+            )),
+            _ => problem.hint("`--on-conflict keep` leaves these files as they are, `--on-conflict replace` writes over them; `--diff` shows what differs"),
+        };
+        let problem = if is_own && self.rotation.is_none() {
             problem.hint(
                 "put what the answers ask for into your file by hand, then `--on-conflict keep`",
             )

@@ -7,22 +7,26 @@ use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Repo;
+use super::{Repo, bundles};
 use crate::cluster::{Cluster, LiveSecret};
 use crate::command::plain_secrets;
 use crate::haptic::gitops::NeededSecret;
 use crate::haptic::names::Names;
 use crate::layout::recorded::SecretsBy;
 use crate::layout::render::{Outline, outline};
+use crate::model::pem;
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::{self, Tree};
 use crate::secrets::certificate::{
-    CertificateFacts, Wanted, check_public, facts_of, fingerprints, seconds,
+    CertificateFacts, Wanted, check_public, date, ends, facts_of, fingerprints, seconds,
 };
 use crate::secrets::manifest::{Described, describe};
 
 /// A certificate that ends sooner is worth a word.
 const SOON: i64 = 30 * 86_400;
+
+/// Of a file that was meant to be encrypted; it isn't told once more as a Secret in clear.
+const NOT_ENCRYPTED: &str = "a value in it is not encrypted";
 
 /// One Secret in one cluster.
 #[derive(Debug, Serialize)]
@@ -80,7 +84,16 @@ impl<'a> Agreement<'a> {
             }
         }
         agreement.look_at_bundles(&outlines)?;
+        let told: BTreeSet<String> = agreement
+            .findings
+            .iter()
+            .filter(|finding| finding.message == NOT_ENCRYPTED)
+            .filter_map(|finding| finding.file.clone())
+            .collect();
         for (path, line) in plain_secrets::find(agreement.tree.as_ref())? {
+            if told.contains(path.as_str()) {
+                continue;
+            }
             agreement.findings.push(Finding {
                 file: Some(path.to_string()),
                 line: Some(line),
@@ -225,7 +238,7 @@ impl<'a> Agreement<'a> {
             self.find(
                 None,
                 Some(file),
-                "a value in it is not encrypted".to_owned(),
+                NOT_ENCRYPTED.to_owned(),
                 "take the value as known, and make a new one",
             );
         }
@@ -253,61 +266,56 @@ impl<'a> Agreement<'a> {
             return;
         };
         let end = end.unwrap_or_default();
-        if seconds < self.now {
-            self.find(
-                Some(cluster),
-                file,
-                format!("the certificate of `{}` ended on {end}", needed.name),
-                &rotate_hint(needed),
-            );
+        let when = if seconds < self.now {
+            "ended on"
         } else if seconds < self.now + SOON {
-            self.find(
-                Some(cluster),
-                file,
-                format!("the certificate of `{}` ends on {end}", needed.name),
-                &rotate_hint(needed),
-            );
-        }
+            "ends on"
+        } else {
+            return;
+        };
+        let message = format!("the certificate of `{}` {when} {end}", needed.name);
+        self.find(Some(cluster), file, message, &rotate_hint(needed));
     }
 
-    /// Every `caBundle` of the webhook in the repository has to be the CA of the answers.
+    /// Every `caBundle` of the webhook in the repository has to have the CAs of the answers.
     fn look_at_bundles(&mut self, outlines: &[Outline<'_>]) -> Result<()> {
-        use base64::Engine as _;
         let Some(cas) = self.repo.answers.webhook_cas() else {
             return Ok(());
         };
-        let wanted = base64::engine::general_purpose::STANDARD.encode(&cas);
-        for outline in outlines
-            .iter()
-            .filter(|o| o.path.as_str().ends_with(".yaml"))
-        {
-            let Some(text) = tree::read_text(self.tree.as_ref(), &outline.path)? else {
-                continue;
-            };
-            if !text.contains("caBundle") {
-                continue;
-            }
-            let documents = crate::yaml::parse(&text).documents;
-            let leaves = documents
-                .iter()
-                .filter_map(|d| d.root.as_ref())
-                .flat_map(|root| root.leaves());
-            let wrong: Vec<usize> = leaves
-                .filter(|(route, _)| route.to_string().ends_with("controller.webhook.caBundle"))
-                .filter(|(_, node)| node.as_str().is_some_and(|here| here.trim() != wanted))
-                .map(|(_, node)| node.position.line)
-                .collect();
-            for line in wrong {
-                self.findings.push(Finding {
-                    file: Some(outline.path.to_string()),
-                    line: Some(line),
-                    cluster: None,
-                    message: "this caBundle isn't the CA of the answers (`webhook_ca`), so the API server would refuse the webhook's certificate, and with it every change of an Ingress".to_owned(),
-                    hint: format!("put the CA of the answers there, or change both by `haptic-scaffold secrets rotate webhook-ca`: {wanted}"),
-                });
-            }
+        for (subject, end) in ends(&cas) {
+            self.look_at_ca(&subject, end);
+        }
+        let bundles = bundles::find(self.tree.as_ref(), outlines, &cas)?;
+        for wrong in bundles {
+            self.findings.push(Finding {
+                file: Some(wrong.file.to_string()),
+                line: Some(wrong.line),
+                cluster: None,
+                message: wrong.says,
+                hint: format!(
+                    "controller.webhook.caBundle of the CA in the answers is {}",
+                    pem::bundle(&cas)
+                ),
+            });
         }
         Ok(())
+    }
+
+    fn look_at_ca(&mut self, subject: &str, end: i64) {
+        let when = if end < self.now {
+            "ended on"
+        } else if end < self.now + SOON {
+            "ends on"
+        } else {
+            return;
+        };
+        let message = format!("the CA `{subject}` (`webhook_ca`) {when} {}", date(end));
+        self.find(
+            None,
+            None,
+            message,
+            "haptic-scaffold secrets rotate webhook-ca --webhook-ca FILE takes the steps to another one",
+        );
     }
 
     /// Looks into a cluster too.

@@ -36,6 +36,7 @@ pub(super) fn run(
         repository: Some(repo.gathered.target.place()),
         next_ca: None,
         now: world.now,
+        typed: std::cell::OnceCell::new(),
     };
     let mut missing = Vec::new();
     let mut told = Vec::new();
@@ -59,6 +60,14 @@ pub(super) fn run(
     };
     for (needed, material) in &missing {
         let created = create(&cluster, namespace, needed, material);
+        let made: Vec<&str> = told
+            .iter()
+            .filter(|(_, verdict)| *verdict == "created")
+            .map(|(needed, _)| needed.name.as_str())
+            .collect();
+        if created.is_err() && !made.is_empty() {
+            ui.notice(&format!("created before that: {}", made.join(", ")));
+        }
         let verdict = created.map_err(|why| match no_namespace.take() {
             // Without the namespace no Secret can be made, so its reason comes first.
             Some(first) => Problem {

@@ -44,6 +44,11 @@ pub(super) fn age_key(file: &Path, common: &Common, world: &World) -> Result<Out
             "{recipient}\n\nThe private key is in {shown}. Who has it can read every Secret that is encrypted for it: keep a copy where the team keeps such things.\n\nnext:\n  1. in each cluster: {command}\n  2. haptic-scaffold init --secrets sops --age-recipients {recipient}\n"
         )
     };
+    let text = if common.quiet && !common.dry_run {
+        format!("{recipient}\n")
+    } else {
+        text
+    };
     let recipient = (!common.dry_run).then_some(recipient);
     Ok(done(
         text,
@@ -62,7 +67,11 @@ pub(super) fn trial(
     common: &Common,
     world: &World,
 ) -> Result<Outcome> {
-    let repo = Repo::open(path, common, world).ok();
+    // Where a repository was named it has to be there; where none was, the one around may say the names.
+    let repo = match Repo::open(path, common, world) {
+        Err(why) if path.is_some() || common.directory.is_some() => return Err(why),
+        opened => opened.ok(),
+    };
     let answers = repo.as_ref().map(|repo| &repo.answers);
     let release = arguments
         .release
@@ -120,6 +129,7 @@ pub(super) fn trial(
         "{verb} in {shown}: webhook-ca, webhook ({}) and frontend ({}), each .crt and .key\n\nThey are for a trial and end on {end}. For production take certificates of your CA, or cert-manager.\n\nnext:\n  haptic-scaffold init --certificates external --secret-files {shown}\n",
         names.webhook_host, arguments.frontend_host
     );
+    let text = if common.quiet { String::new() } else { text };
     Ok(done(
         text,
         [

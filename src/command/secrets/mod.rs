@@ -2,8 +2,10 @@
 
 mod agreement;
 mod apply;
+mod bundles;
 mod keys;
 mod list;
+mod next_ca;
 mod rotate;
 mod script;
 

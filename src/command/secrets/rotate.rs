@@ -1,24 +1,17 @@
-//! `secrets rotate`: another value for a Secret in Git, or the steps to another CA.
-//!
-//! The steps are those of HAPTIC's operations page on webhook certificates: publish the old and the new CA, replace the certificate, drop the old CA. Each is
-//! a commit of its own, since the cluster has to arrive at one before the next is safe: with a CA that doesn't fit, the API server refuses every change
-//! of an Ingress. Where the rotation stands is read from the answers (`webhook_ca_next`) and from what the sealed files say of themselves.
+//! `secrets rotate`: another value for a Secret in Git. The steps to another CA are in `next_ca`.
 
 use anyhow::Result;
 
-use super::Repo;
-use super::agreement::Agreement;
+use super::{Repo, next_ca};
 use crate::cli::Common;
 use crate::cli::init::InitArgs;
 use crate::cli::secrets::{RotateArgs, Rotated};
 use crate::command::init::{self, Rotation};
 use crate::error::Problem;
-use crate::haptic::names::Names;
-use crate::layout::recorded::{Certificates, SecretsBy};
-use crate::layout::render::{Rendered, outline};
-use crate::model::pem::{self, ca_faults};
+use crate::haptic::gitops::NeededSecret;
+use crate::layout::recorded::SecretsBy;
+use crate::layout::render::Rendered;
 use crate::plan::purpose::Purpose;
-use crate::secrets::certificate::{Wanted, check_public, fingerprints, of_fingerprint};
 use crate::ui::{Outcome, Ui};
 use crate::world::World;
 
@@ -30,17 +23,19 @@ pub(super) fn run(
     world: &World,
     ui: &mut Ui,
 ) -> Result<Outcome> {
+    refuse_unused(arguments)?;
     let repo = Repo::open(path, common, world)?;
     let plan = match arguments.what {
         Rotated::Credentials => reseal("credentials", arguments, &repo)?,
         Rotated::Webhook => reseal("webhook", arguments, &repo)?,
         Rotated::Frontend => reseal("frontend", arguments, &repo)?,
-        Rotated::WebhookCa => next_step(arguments, &repo, world)?,
+        Rotated::WebhookCa => next_ca::next_step(arguments, &repo, world)?,
     };
     let init = InitArgs {
         path: path.map(str::to_owned),
         author: arguments.author.clone(),
         values: arguments.values.clone(),
+        on_conflict: arguments.on_conflict,
         ..InitArgs::default()
     };
     let cluster = arguments.cluster.clone();
@@ -67,17 +62,44 @@ pub(super) fn run(
     )
 }
 
-/// One rotation, as one commit.
-struct Plan {
-    purpose: Purpose,
-    webhook_ca: Option<String>,
-    webhook_ca_next: Option<String>,
-    signed_by: Option<String>,
-    reseals: Option<&'static str>,
-    steps: Vec<String>,
+/// A flag that is given and not looked at would be taken for a check.
+fn refuse_unused(arguments: &RotateArgs) -> Result<()> {
+    let is_ca = arguments.what == Rotated::WebhookCa;
+    let of_ca = [
+        ("--webhook-ca", arguments.webhook_ca.is_some()),
+        ("--step", arguments.step.is_some()),
+        ("--context", !arguments.context.is_empty()),
+    ];
+    let refused = of_ca
+        .iter()
+        .filter(|_| !is_ca)
+        .chain(&[(
+            "--password-file",
+            arguments.values.password_file.is_some() && arguments.what != Rotated::Credentials,
+        )])
+        .find(|(_, is_given)| *is_given)
+        .map(|(flag, _)| *flag);
+    match refused {
+        None => Ok(()),
+        Some(flag) => Err(
+            Problem::usage(format!("`{flag}` has no meaning for what is rotated"))
+                .hint("leave it out: haptic-scaffold secrets rotate --help says what it is for")
+                .into(),
+        ),
+    }
 }
 
-fn purpose(what: &str, subject: String, body: &str) -> Purpose {
+/// One rotation, as one commit.
+pub(super) struct Plan {
+    pub(super) purpose: Purpose,
+    pub(super) webhook_ca: Option<String>,
+    pub(super) webhook_ca_next: Option<String>,
+    pub(super) signed_by: Option<String>,
+    pub(super) reseals: Option<&'static str>,
+    pub(super) steps: Vec<String>,
+}
+
+pub(super) fn purpose(what: &str, subject: String, body: &str) -> Purpose {
     Purpose::Rotate {
         what: what.to_owned(),
         subject,
@@ -112,6 +134,14 @@ fn reseal(short: &str, arguments: &RotateArgs, repo: &Repo) -> Result<Plan> {
         .iter()
         .find(|needed| needed.short == short)
     else {
+        if repo.profile.secrets.is_empty() {
+            return Err(Problem::invalid(format!(
+                "the chart `{}` asks for no Secret",
+                repo.answers.chart.name
+            ))
+            .hint("`haptic-scaffold secrets list` says what a release needs")
+            .into());
+        }
         return Err(Problem::invalid(format!(
             "the release has no Secret for `{short}` that somebody makes: cert-manager makes its certificates"
         ))
@@ -119,7 +149,7 @@ fn reseal(short: &str, arguments: &RotateArgs, repo: &Repo) -> Result<Plan> {
         .into());
     };
     if !repo.answers.seals() {
-        return Err(elsewhere(repo, &needed.command, &needed.name));
+        return Err(elsewhere(repo, needed));
     }
     let steps = if short == "credentials" {
         vec!["where HAProxy pods still use the password (haproxy.agent.tls.enabled: false), replace them when the Secret has arrived".to_owned()]
@@ -144,268 +174,29 @@ fn reseal(short: &str, arguments: &RotateArgs, repo: &Repo) -> Result<Plan> {
 }
 
 /// Values that don't stand in Git are replaced where they are.
-fn elsewhere(repo: &Repo, command: &str, name: &str) -> anyhow::Error {
-    let namespace = &repo.answers.namespace;
-    let problem = Problem::invalid(format!(
-        "`{name}` doesn't stand in Git (`secrets: {}`), so there is nothing to rotate here",
-        repo.answers.secrets.as_str()
-    ));
-    match (repo.answers.secrets, &repo.answers.secret_store) {
-        (SecretsBy::ExternalSecrets, Some((kind, store))) => problem.hint(format!(
-            "put the new value into {kind}/{store}; it arrives within an hour, or at once after: kubectl annotate externalsecret {name} --namespace {namespace} force-sync=\"$(date +%s)\" --overwrite"
-        )),
-        (SecretsBy::ExternalSecrets, None) => problem.hint(format!(
-            "kubectl delete secret {name} --namespace {namespace} has the operator make another one"
-        )),
-        _ => problem.hint(format!(
-            "kubectl delete secret {name} --namespace {namespace}, and at once:\n{command}"
-        )),
-    }
-    .into()
-}
-
-/// Which of the three steps is the next, and what it does.
-fn next_step(arguments: &RotateArgs, repo: &Repo, world: &World) -> Result<Plan> {
-    let answers = &repo.answers;
-    let Some(old) = answers
-        .webhook_ca
-        .as_deref()
-        .filter(|_| answers.certificates == Some(Certificates::External))
-    else {
-        return Err(Problem::invalid("cert-manager makes the webhook's certificate and looks after its CA, so there is nothing to rotate here")
-            .hint("`haptic-scaffold secrets list` says what the release needs")
-            .into());
-    };
-    if arguments.cluster.is_some() {
-        return Err(Problem::usage(
-            "the CA stands in the values of all clusters, so it is rotated for all of them",
-        )
-        .hint("leave out `--cluster`")
-        .into());
-    }
-    let given = arguments
-        .webhook_ca
-        .as_deref()
-        .map(|file| read_ca(&world.folder.join(file), world.now))
-        .transpose()?
-        .map(|given| without(&given, old));
-    let Some(next) = &answers.webhook_ca_next else {
-        expect(arguments, 1)?;
-        return publish_both(given);
-    };
-    if let Some(given) = given
-        && given != *next
-    {
-        return Err(Problem::invalid("another rotation of the webhook's CA is under way, to another CA than the one that is given")
-            .hint("finish it first: leave out `--webhook-ca`")
-            .into());
-    }
-    let arrived = repo.connect(&arguments.context, world)?;
-    if is_replaced(repo, next, &arrived, world)? {
-        expect(arguments, 3)?;
-        return Ok(drop_old(next));
-    }
-    expect(arguments, 2)?;
-    replace(repo, next, &arrived)
-}
-
-/// A step that isn't the next one is refused: the steps are only safe in their order.
-fn expect(arguments: &RotateArgs, next: u8) -> Result<()> {
-    match arguments.step {
-        Some(step) if step != next => Err(Problem::invalid(format!(
-            "the next step is {next}, not {step}: 1 publishes both CAs, 2 replaces the certificate, 3 drops the old CA"
-        ))
-        .hint("run it without `--step`, and let each step arrive in the cluster before the next")
-        .into()),
-        _ => Ok(()),
-    }
-}
-
-fn read_ca(path: &std::path::Path, now: i64) -> Result<String> {
-    let shown = path.display();
-    let text = crate::command::files::read_text(path)?;
-    let ca = pem::certificates(&text)
-        .map_err(|why| Problem::invalid(format!("cannot use `{shown}`: {why}")))?;
-    if let Some(fault) = ca_faults(&ca, now).first() {
-        return Err(
-            Problem::invalid(format!("cannot use `{shown}` as a CA: {fault}"))
-                .hint("give the file of the CA that signs the new certificate")
-                .into(),
-        );
-    }
-    Ok(ca)
-}
-
-/// The CAs of a file that are not among the old ones: teams hand over both in one file, and the last step has to drop the old one.
-fn without(given: &str, old: &str) -> String {
-    let old = fingerprints(old);
-    let is_new = |digest: &String| !old.contains(digest);
-    let new = fingerprints(given).into_iter().filter(is_new);
-    new.map(|digest| of_fingerprint(given, &digest)).collect()
-}
-
-fn publish_both(given: Option<String>) -> Result<Plan> {
-    let next = given.ok_or_else(|| {
-        Problem::usage("nothing says which CA comes next")
-            .hint("add `--webhook-ca FILE`, the PEM file of the new CA")
-    })?;
-    if next.is_empty() {
-        return Err(Problem::invalid("the CA that is given is the one that is in use already")
-            .hint("`haptic-scaffold secrets rotate webhook` takes another certificate of the same CA")
-            .into());
-    }
-    Ok(Plan {
-        purpose: purpose(
-            "webhook-ca 1",
-            "Publish the webhook's next CA beside the old one".to_owned(),
-            "Step 1 of 3. The API server trusts both from now on; the certificate is still of the old one.",
-        ),
-        webhook_ca: None,
-        webhook_ca_next: Some(next),
-        signed_by: None,
-        reseals: None,
-        steps: vec![
-            "let it arrive in every cluster: the release is synced, and the caBundle of its ValidatingWebhookConfiguration has both".to_owned(),
-            "then: haptic-scaffold secrets rotate webhook-ca --step 2 --secret-files DIR, with a certificate of the new CA in DIR/webhook.crt and its key in DIR/webhook.key".to_owned(),
-        ],
-    })
-}
-
-/// Whether every cluster has a certificate of the next CA: in Git where it stands there, else in the cluster.
-fn is_replaced(
-    repo: &Repo,
-    next: &str,
-    arrived: &[(String, crate::cluster::Cluster)],
-    world: &World,
-) -> Result<bool> {
-    let wanted = fingerprints(next);
-    if repo.answers.seals() {
-        let agreement = Agreement::of(repo, world.now)?;
-        for outline in outline(&repo.catalog, &repo.layout, &repo.answers)?
-            .iter()
-            .filter(|outline| outline.rule.sealed && outline.secret == Some("webhook"))
-        {
-            let facts = agreement.described(&outline.path)?.and_then(|d| d.facts);
-            if !facts
-                .and_then(|facts| facts.ca)
-                .is_some_and(|ca| wanted.contains(&ca))
-            {
-                return Ok(false);
-            }
-        }
-        for (name, cluster) in arrived {
-            if !has_next(repo, next, cluster, world)? {
-                return Err(not_yet(name, "the Secret with the new certificate"));
-            }
-        }
-        return Ok(true);
-    }
-    for known in &repo.answers.clusters {
-        let Some((_, cluster)) = arrived.iter().find(|(name, _)| *name == known.name) else {
-            return Ok(false);
-        };
-        if !has_next(repo, next, cluster, world)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Whether the live Secret has a certificate of the next CA.
-fn has_next(
-    repo: &Repo,
-    next: &str,
-    cluster: &crate::cluster::Cluster,
-    world: &World,
-) -> Result<bool> {
-    use secrecy::ExposeSecret as _;
-    let answers = &repo.answers;
-    let names = Names::of(&answers.release, &answers.namespace);
-    let secret = names.gitops_secrets().webhook;
-    let Some(live) = cluster.secret(&answers.namespace, &secret)? else {
-        return Ok(false);
-    };
-    let wanted = Wanted {
-        host: Some(&names.webhook_host),
-        ca: Some(next),
-        now: world.now,
-    };
-    Ok(live
-        .values
-        .get("tls.crt")
-        .is_some_and(|chain| check_public(chain.expose_secret(), &wanted).is_ok()))
-}
-
-fn not_yet(cluster: &str, what: &str) -> anyhow::Error {
+fn elsewhere(repo: &Repo, needed: &NeededSecret) -> anyhow::Error {
     Problem::invalid(format!(
-        "{what} has not arrived in `{cluster}`, so the next step would break its webhook"
+        "`{}` doesn't stand in Git (`secrets: {}`), so there is nothing to rotate here",
+        needed.name,
+        repo.answers.secrets.as_str()
     ))
-    .hint("wait until the controller has applied the newest commit, then run the command again")
+    .hint(by_hand(repo, needed))
     .into()
 }
 
-fn replace(repo: &Repo, next: &str, arrived: &[(String, crate::cluster::Cluster)]) -> Result<Plan> {
-    let answers = &repo.answers;
-    let names = Names::of(&answers.release, &answers.namespace);
-    let wanted = fingerprints(next);
-    for (name, cluster) in arrived {
-        let bundles = cluster.webhook_bundles(&answers.namespace, &names.webhook_service)?;
-        let has = |bundle: &Vec<u8>| {
-            let here = fingerprints(&String::from_utf8_lossy(bundle));
-            wanted.iter().all(|ca| here.contains(ca))
-        };
-        if bundles.is_empty() || !bundles.iter().all(has) {
-            return Err(not_yet(name, "the caBundle with the new CA"));
-        }
-    }
-    if !answers.seals() {
-        let needed = repo
-            .profile
-            .secrets
-            .iter()
-            .find(|needed| needed.short == "webhook");
-        let names: Vec<&str> = answers.clusters.iter().map(|c| c.name.as_str()).collect();
-        return Err(Problem::invalid(format!(
-            "step 2 replaces the certificate, which doesn't stand in Git here, and step 3 wants to see that it was replaced in {}",
-            names.join(", ")
-        ))
-        .hint(format!(
-            "make sure that the caBundle with both CAs has arrived, then replace the Secret: kubectl delete secret {0} --namespace {1}, and at once:\n{2}",
-            needed.map_or("", |n| n.name.as_str()),
-            answers.namespace,
-            needed.map_or("", |n| n.command.as_str()),
-        ))
-        .hint("then, for step 3: haptic-scaffold secrets rotate webhook-ca --context CONTEXT (CLUSTER=CONTEXT for each of several)")
-        .into());
-    }
-    Ok(Plan {
-        purpose: purpose(
-            "webhook-ca 2",
-            "Replace the webhook's certificate by one of the next CA".to_owned(),
-            "Step 2 of 3. The API server trusts both CAs; the old one is no longer needed when this has arrived.",
+/// How a value that doesn't stand in Git is replaced.
+pub(super) fn by_hand(repo: &Repo, needed: &NeededSecret) -> String {
+    let (namespace, name) = (&repo.answers.namespace, &needed.name);
+    match (repo.answers.secrets, &repo.answers.secret_store) {
+        (SecretsBy::ExternalSecrets, Some((kind, store))) => format!(
+            "put the new value into {kind}/{store}; it arrives within an hour, or at once after: kubectl annotate externalsecret {name} --namespace {namespace} force-sync=\"$(date +%s)\" --overwrite"
         ),
-        webhook_ca: None,
-        webhook_ca_next: Some(next.to_owned()),
-        signed_by: Some(next.to_owned()),
-        reseals: Some("webhook"),
-        steps: vec![
-            "let it arrive in every cluster: the Secret has the new certificate, and the controller serves it".to_owned(),
-            "then: haptic-scaffold secrets rotate webhook-ca --step 3".to_owned(),
-        ],
-    })
-}
-
-fn drop_old(next: &str) -> Plan {
-    Plan {
-        purpose: purpose(
-            "webhook-ca 3",
-            "Drop the webhook's old CA".to_owned(),
-            "Step 3 of 3. The API server trusts the new CA alone.",
+        (SecretsBy::ExternalSecrets, None) => format!(
+            "kubectl delete secret {name} --namespace {namespace} has the operator make another one"
         ),
-        webhook_ca: Some(next.to_owned()),
-        webhook_ca_next: Some(String::new()),
-        signed_by: None,
-        reseals: None,
-        steps: Vec::new(),
+        _ => format!(
+            "kubectl delete secret {name} --namespace {namespace}, and at once:\n{}",
+            needed.command
+        ),
     }
 }

@@ -86,7 +86,13 @@ fn objects(field: &Field, helm: &str, case: &str) -> String {
             parts.push(text.clone());
         }
     }
-    parts.join("\n---\n")
+    // What SOPS encrypted never reaches the API server as it stands: Flux decrypts it first.
+    let all = parts.join("\n---\n");
+    let sent: Vec<&str> = all
+        .split("\n---\n")
+        .filter(|document| !document.contains("\nsops:\n"))
+        .collect();
+    sent.join("\n---\n")
 }
 
 /// The chart of one cluster's Applications, for each file of a cluster: those below `clusters` that are no objects and no values.
