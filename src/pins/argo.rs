@@ -2,7 +2,7 @@
 //!
 //! Source: Argo CD's CRDs (argoproj.io/v1alpha1) and the documentation of ApplicationSet's generators.
 
-use super::file::{About, Definition, File};
+use super::file::{About, File, Scope};
 use super::flux::identity;
 use super::found::{Kind, Source};
 use super::kustomize;
@@ -286,10 +286,8 @@ fn define(
             continue;
         }
         if let Some(pin) = file.pin_of(layer, value, Kind::Chart, place, about) {
-            file.found.facts.definitions.push(Definition {
-                name: name.to_owned(),
-                pin,
-            });
+            let scope = Scope::File(file.path.clone());
+            file.define(scope, name, pin);
         }
     }
 }

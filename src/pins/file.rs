@@ -25,10 +25,8 @@ pub struct Facts {
     pub sources: Vec<(String, String, String, String)>,
     /// Files that a kustomization takes in, and the namespace that it gives.
     pub kustomizations: Vec<KustomizationFact>,
-    /// Variables that stand at a version's place, by name, with the chart that the place is for.
-    pub variables: Vec<(String, Of)>,
-    /// Keys of values that templates read at a version's place.
-    pub value_routes: Vec<(String, Of)>,
+    /// Names that stand at a version's place, and are defined elsewhere.
+    pub uses: Vec<Use>,
     /// Definitions of variables.
     pub definitions: Vec<Definition>,
 }
@@ -44,6 +42,28 @@ pub struct KustomizationFact {
     pub resources: Vec<String>,
 }
 
+/// A name at a version's place.
+#[derive(Debug)]
+pub struct Use {
+    /// What reads it, and so where it is defined.
+    pub scope: Scope,
+    /// The name.
+    pub name: String,
+    /// What the version is of.
+    pub of: Of,
+}
+
+/// Where a name is defined.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// Flux's variables, `${name}`: anywhere in the repository.
+    Flux,
+    /// Parameters of a template, `{{.name}}` or `<< inputs.name >>`: in the same file.
+    File(RepoPath),
+    /// Values of a chart, `{{ .Values.name }}`: in a values file of the chart's folder.
+    Chart(Option<RepoPath>),
+}
+
 /// What a version is of.
 #[derive(Debug, Clone, Default)]
 pub struct Of {
@@ -56,6 +76,8 @@ pub struct Of {
 /// Where a variable gets its value.
 #[derive(Debug)]
 pub struct Definition {
+    /// Who reads it.
+    pub scope: Scope,
     /// Its name.
     pub name: String,
     /// The pin that it is, if a version is used under that name.
@@ -208,10 +230,11 @@ impl File<'_> {
             return;
         };
         if let Some((name, default)) = variable(value) {
-            self.found
-                .facts
-                .variables
-                .push((name.to_owned(), about.of()));
+            self.found.facts.uses.push(Use {
+                scope: Scope::Flux,
+                name: name.to_owned(),
+                of: about.of(),
+            });
             let Some(default) = default.filter(|default| !default.is_empty()) else {
                 return;
             };
@@ -224,10 +247,23 @@ impl File<'_> {
             pin.form = Form::of(default, kind);
             pin.default_of = Some(name.to_owned());
         } else if let Some(name) = templated(value) {
-            self.found.facts.variables.push((name, about.of()));
+            self.found.facts.uses.push(Use {
+                scope: Scope::File(self.path.clone()),
+                name,
+                of: about.of(),
+            });
             return;
         }
         self.found.pins.push(pin);
+    }
+
+    /// Remembers a definition of a name.
+    pub(super) fn define(&mut self, scope: Scope, name: &str, pin: Pin) {
+        self.found.facts.definitions.push(Definition {
+            scope,
+            name: name.to_owned(),
+            pin,
+        });
     }
 
     /// A pin of the text of a node, whatever it says.

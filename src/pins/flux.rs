@@ -2,7 +2,7 @@
 //!
 //! Source of the places: Flux's API references (helm.toolkit v2, source.toolkit v1, kustomize.toolkit v1, fluxcd.controlplane.io v1).
 
-use super::file::{About, Definition, File};
+use super::file::{About, File, Scope};
 use super::found::{Kind, Source};
 use super::layer::Layer;
 use super::node::Reader;
@@ -237,10 +237,12 @@ fn define(
             continue;
         }
         if let Some(pin) = file.pin_of(layer, node, Kind::Chart, place, about) {
-            file.found.facts.definitions.push(Definition {
-                name: name.to_owned(),
-                pin,
-            });
+            let scope = if place.starts_with("ResourceSet") {
+                Scope::File(file.path.clone())
+            } else {
+                Scope::Flux
+            };
+            file.define(scope, name, pin);
         }
     }
 }

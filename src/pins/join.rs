@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::file::{Definition, Findings, Of};
+use super::file::{Definition, Findings, Of, Scope};
 use super::found::{Kind, Pin, Source, Unread};
+use crate::model::repo_path::RepoPath;
 
 /// Every pin of a repository, by file and place.
 #[derive(Debug, Default)]
@@ -17,8 +18,7 @@ pub struct Joined {
 /// Puts files together.
 pub fn join(files: Vec<Findings>) -> Joined {
     let mut sources = BTreeMap::new();
-    let (mut variables, mut routes) =
-        (BTreeMap::<String, Of>::new(), BTreeMap::<String, Of>::new());
+    let mut uses: BTreeMap<(Scope, String), Of> = BTreeMap::new();
     let mut given = BTreeMap::new();
     let mut joined = Joined::default();
     let mut definitions = Vec::new();
@@ -41,32 +41,44 @@ pub fn join(files: Vec<Findings>) -> Joined {
                 given.insert(format!("{prefix}{resource}"), namespace.clone());
             }
         }
-        variables.extend(facts.variables);
-        routes.extend(facts.value_routes);
+        for used in facts.uses {
+            uses.entry((used.scope, used.name)).or_insert(used.of);
+        }
         definitions.extend(facts.definitions);
         joined.pins.extend(findings.pins);
         joined.unread.extend(findings.unread);
     }
     let mut defined = BTreeSet::new();
-    for Definition { name, mut pin } in definitions {
-        let last = name.rsplit('.').next().unwrap_or_default();
-        let of = variables
-            .get(&name)
-            .or_else(|| routes.get(&name))
-            .or_else(|| variables.get(last).filter(|_| pin.place != "data"));
-        let Some(of) = of else {
+    let mut known: BTreeMap<(RepoPath, usize), usize> = joined
+        .pins
+        .iter()
+        .enumerate()
+        .map(|(index, pin)| ((pin.file.clone(), pin.span.start), index))
+        .collect();
+    for Definition {
+        scope,
+        name,
+        mut pin,
+    } in definitions
+    {
+        let Some(of) = uses.get(&(scope.clone(), name.clone())) else {
             continue;
         };
         pin.chart.clone_from(&of.chart);
         pin.source.clone_from(&of.source);
-        defined.insert(name);
-        let is_same = |known: &&mut Pin| known.file == pin.file && known.span == pin.span;
-        match joined.pins.iter_mut().find(is_same) {
+        if scope == Scope::Flux {
+            defined.insert(name);
+        }
+        let place = (pin.file.clone(), pin.span.start);
+        match known.get(&place).map(|index| &mut joined.pins[*index]) {
             Some(known) if known.source == Source::Unknown => {
                 (known.chart, known.source) = (pin.chart, pin.source);
             }
             Some(_) => {}
-            None => joined.pins.push(pin),
+            None => {
+                known.insert(place, joined.pins.len());
+                joined.pins.push(pin);
+            }
         }
     }
     for pin in &mut joined.pins {

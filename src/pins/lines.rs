@@ -1,8 +1,9 @@
 //! Places that are found by their line: text of templates, Terraform, and markers in comments.
 
-use super::file::{About, File};
+use super::file::{About, File, Scope, Use};
 use super::found::{Form, Kind, Pin, Source, Unread};
 use super::values::is_version;
+use crate::model::repo_path::RepoPath;
 
 /// Text of a template: a literal version is a pin where its line and the lines of the same block say what it is of.
 pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
@@ -83,10 +84,17 @@ fn remember(file: &mut File<'_>, written: &str, about: &About) {
     };
     let route = route.trim_matches(|c: char| c == '-' || c.is_whitespace());
     let route = route.split([' ', '|', ')']).next().unwrap_or_default();
-    file.found
-        .facts
-        .value_routes
-        .push((route.to_owned(), about.of()));
+    // The chart's folder is above its `templates`.
+    let parts: Vec<&str> = file.path.parts().collect();
+    let above = parts
+        .iter()
+        .position(|part| *part == "templates")
+        .unwrap_or(0);
+    file.found.facts.uses.push(Use {
+        scope: Scope::Chart(RepoPath::parse(&parts[..above].join("/")).ok()),
+        name: route.to_owned(),
+        of: about.of(),
+    });
 }
 
 /// The lines around one that belong to the same block: as deep as it, next to it.

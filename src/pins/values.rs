@@ -1,6 +1,6 @@
 //! Places in Helm's own files and in data that others read: Chart.yaml, values, helmfile, files of generators.
 
-use super::file::{About, Definition, File};
+use super::file::{About, File, Scope};
 use super::found::{Kind, Source};
 use super::layer::Layer;
 use super::node::Reader;
@@ -158,11 +158,14 @@ fn keys<'a>(
                 let place = format!("data {name}");
                 file.pin(layer, value, Kind::Chart, &place, &about);
             }
-            if let Some(pin) = file.pin_of(layer, value, Kind::Chart, "data", &about) {
-                file.found.facts.definitions.push(Definition {
-                    name: route.join("."),
-                    pin,
-                });
+            // Only a chart's own values are read by its templates.
+            let is_values = file.path.name().starts_with("values");
+            if let Some(pin) = file
+                .pin_of(layer, value, Kind::Chart, "values", &about)
+                .filter(|_| is_values)
+            {
+                let scope = Scope::Chart(file.path.parent());
+                file.define(scope, &route.join("."), pin);
             }
         }
         route.pop();

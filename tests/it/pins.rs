@@ -169,3 +169,30 @@ fn a_revision_is_read_without_a_checkout() {
     );
     assert_eq!(bare.json()["pins"], before["pins"]);
 }
+
+#[test]
+fn a_version_that_no_place_of_a_chart_reads_is_no_pin() {
+    let env = TestEnv::new();
+    env.write(
+        "repo/package.json",
+        "{\"name\": \"web\", \"version\": \"1.0.0\"}\n",
+    );
+    env.write(
+        "repo/values.yaml",
+        "version: 1.0.0\napp: {version: 2.0.0}\n",
+    );
+    env.write(
+        "repo/appset.yaml",
+        "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: a}\nspec:\n  generators:\n    - list:\n        elements:\n          - {version: 1.5.0, other: 1.2.3}\n  template:\n    spec:\n      source: {repoURL: https://charts.example.org, chart: web, targetRevision: '{{.version}}'}\n",
+    );
+    env.git("repo", &["init", "-q"]);
+    let pins = shown(&env, &["--offline"], 0);
+    let values: Vec<&str> = pins["pins"]
+        .as_array()
+        .expect("pins")
+        .iter()
+        .filter_map(|pin| pin["value"].as_str())
+        .collect();
+    assert_eq!(values, ["1.5.0"]);
+    assert_eq!(pins["pins"][0]["source"], "https://charts.example.org#web");
+}
