@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
+use semver::Version;
 use serde_json::{Map, Value, json};
 
-use super::published::Published;
+use super::published::{Known, Published};
 use crate::cli::Common;
 use crate::cli::pins::PinsArgs;
 use crate::error::{ExitStatus, Problem};
@@ -28,6 +29,7 @@ pub fn run(arguments: &PinsArgs, common: &Common, world: &World) -> Result<Outco
         .as_deref()
         .map_or_else(|| world.folder.clone(), |dir| world.folder.join(dir));
     let joined = gather(&folder, arguments)?;
+    let paths = paths(&folder, arguments)?;
     let versions = arguments
         .versions
         .as_ref()
@@ -37,7 +39,7 @@ pub fn run(arguments: &PinsArgs, common: &Common, world: &World) -> Result<Outco
     let rows: Vec<Row<'_>> = joined
         .pins
         .iter()
-        .filter(|pin| is_wanted(pin, arguments))
+        .filter(|pin| is_wanted(pin, arguments, &paths))
         .map(|pin| row(pin, &mut published))
         .filter(|row| !arguments.outdated || row.newest.is_newer)
         .collect();
@@ -76,12 +78,17 @@ fn row<'a>(pin: &'a Pin, published: &mut Published<'_>) -> Row<'a> {
         _ if published.is_nobody() => unasked("nobody was asked for versions"),
         _ if pin.kind != Kind::Chart => unasked("not asked for: it is no chart"),
         Some(chart) => match published.of(chart) {
-            Ok(versions) => newest(pin, versions),
+            Ok(known) => newest(pin, &versions_of(known)),
             Err(why) => unasked(why),
         },
         None => unasked("it isn't known where the chart is published"),
     };
     Row { pin, chart, newest }
+}
+
+/// The versions without their texts.
+pub(super) fn versions_of(known: &[Known]) -> Vec<Version> {
+    known.iter().map(|known| known.version.clone()).collect()
 }
 
 fn unasked(why: &str) -> Newest {
@@ -120,22 +127,43 @@ pub(super) fn unknown(published: &Published<'_>) -> Option<Problem> {
     })
 }
 
-fn is_wanted(pin: &Pin, arguments: &PinsArgs) -> bool {
+fn is_wanted(pin: &Pin, arguments: &PinsArgs, paths: &[String]) -> bool {
     let is_below = |path: &String| {
-        let path = path.trim_start_matches("./").trim_end_matches('/');
         let file = pin.file.as_str();
-        path.is_empty()
-            || path == "."
-            || file == path
-            || file
-                .strip_prefix(path)
-                .is_some_and(|rest| rest.starts_with('/'))
+        let rest = file.strip_prefix(path.as_str());
+        path.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let is_chart = arguments.chart.as_ref().is_none_or(|wanted| {
         pin.chart.as_ref() == Some(wanted)
             || chart_of(pin).is_some_and(|chart| chart.address() == *wanted)
     });
-    is_chart && (arguments.paths.is_empty() || arguments.paths.iter().any(is_below))
+    is_chart && (paths.is_empty() || paths.iter().any(is_below))
+}
+
+/// The wanted paths as seen from the repository's top: people name them as seen from where they stand.
+fn paths(folder: &Path, arguments: &PinsArgs) -> Result<Vec<String>> {
+    let target = Target::around(folder)?;
+    let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let top = canonical(target.place());
+    let is_here = arguments.rev.is_none()
+        && !matches!(&target, Target::Existing(repository) if repository.is_bare());
+    let seen = |path: &String| {
+        let whole = canonical(folder).join(path);
+        if is_here && !whole.exists() {
+            return Err(
+                Problem::usage(format!("there is no `{path}` in the repository"))
+                    .hint("name a file or folder as seen from the current folder")
+                    .into(),
+            );
+        }
+        let whole = if is_here { canonical(&whole) } else { whole };
+        let below = whole.strip_prefix(&top).unwrap_or(&whole).to_string_lossy();
+        Ok(below
+            .trim_end_matches('/')
+            .trim_end_matches("/.")
+            .to_owned())
+    };
+    arguments.paths.iter().map(seen).collect()
 }
 
 /// Reads every file that may have pins, in parallel.

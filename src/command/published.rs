@@ -31,7 +31,27 @@ enum Told {
 pub struct Published<'a> {
     registry: Option<&'a dyn Registry>,
     told: Option<BTreeMap<String, Vec<String>>>,
-    known: BTreeMap<String, Result<Vec<Version>, String>>,
+    known: BTreeMap<String, Result<Vec<Known>, String>>,
+}
+
+/// A published version, and how its source writes it.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// The version.
+    pub version: Version,
+    /// Its text.
+    pub text: String,
+}
+
+/// Reads a published version. A tag of fewer parts moves (`1.25`), or counts something else (`20240105`): no version that can be pinned.
+fn known(text: &str) -> Option<Known> {
+    let core = text.strip_prefix('v').unwrap_or(text);
+    let core = core.split(['-', '+']).next().unwrap_or_default();
+    let version = lenient_version(text).filter(|_| core.split('.').count() == 3)?;
+    Some(Known {
+        version,
+        text: text.to_owned(),
+    })
 }
 
 impl<'a> Published<'a> {
@@ -53,7 +73,7 @@ impl<'a> Published<'a> {
     }
 
     /// The versions of a chart, in no order; or why they aren't known.
-    pub fn of(&mut self, chart: &ChartRef) -> Result<&[Version], &str> {
+    pub fn of(&mut self, chart: &ChartRef) -> Result<&[Known], &str> {
         let address = chart.address();
         if !self.known.contains_key(&address) {
             let found = self.look_up(chart);
@@ -69,16 +89,13 @@ impl<'a> Published<'a> {
             .filter_map(|(chart, found)| Some((chart.as_str(), found.as_ref().err()?.as_str())))
     }
 
-    fn look_up(&self, chart: &ChartRef) -> Result<Vec<Version>, String> {
+    fn look_up(&self, chart: &ChartRef) -> Result<Vec<Known>, String> {
         if let Some(told) = &self.told {
             let texts = told
                 .get(&chart.address())
                 .or_else(|| told.get(&chart.name))
                 .ok_or_else(|| format!("the file of versions doesn't have `{}`", chart.name))?;
-            return Ok(texts
-                .iter()
-                .filter_map(|text| lenient_version(text))
-                .collect());
+            return Ok(texts.iter().filter_map(|text| known(text)).collect());
         }
         let registry = self.registry.ok_or("nobody was asked")?;
         let source =
@@ -86,7 +103,7 @@ impl<'a> Published<'a> {
         let published = registry.versions(&source).map_err(|why| why.to_string())?;
         Ok(published
             .iter()
-            .filter_map(|published| lenient_version(&published.version))
+            .filter_map(|published| known(&published.version))
             .collect())
     }
 }

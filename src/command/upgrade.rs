@@ -1,5 +1,6 @@
 //! `upgrade`: pins moved to newer versions, each chart by a commit on a branch of its own.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
@@ -7,8 +8,8 @@ use semver::Version;
 use serde_json::{Map, Value, json};
 
 use super::author::Author;
-use super::pins::{chart_of, from_tree, unknown};
-use super::published::Published;
+use super::pins::{chart_of, from_tree, unknown, versions_of};
+use super::published::{Known, Published};
 use crate::cli::Common;
 use crate::cli::upgrade::UpgradeArgs;
 use crate::error::{ExitStatus, Problem};
@@ -20,7 +21,7 @@ use crate::model::range::{Range, lenient_version};
 use crate::model::tree::Tree;
 use crate::pins::{Form, Kind, Pin, join, newest};
 use crate::plan::change::Change;
-use crate::plan::upgrade::{Kept, Move, hindrance, is_haptic, plan};
+use crate::plan::upgrade::{Kept, Move, OFFERS, hindrance, is_haptic, plan};
 use crate::ui::{Outcome, Ui, diff};
 use crate::world::World;
 
@@ -59,6 +60,13 @@ pub fn run(
         .and_then(|name| name.strip_prefix("refs/heads/"))
         .unwrap_or("HEAD")
         .to_owned();
+    if base_name.starts_with(OFFERS) {
+        return Err(Problem::usage(format!(
+            "`{base_name}` is checked out, which is a branch of offers and nothing to build on"
+        ))
+        .hint("git switch main, or whichever branch the controller follows")
+        .into());
+    }
     let tree = GitTree::of(repository, Some(base))?;
     let versions = arguments
         .versions
@@ -80,11 +88,16 @@ pub fn run(
         } else {
             Some(offer(repository, change, base, &author.commit(world))?)
         };
-        if offered == Some(Offered::LeftAlone) {
-            ui.warn(&format!(
-                "{}: the branch has commits that aren't ours, so it is left alone",
+        match &offered {
+            Some(Offered::LeftAlone) => ui.warn(&format!(
+                "{}: the branch has a commit that isn't ours, so it is left alone",
                 change.branch
-            ));
+            )),
+            Some(Offered::CheckedOut) => ui.warn(&format!(
+                "{}: the branch is checked out, so it is left alone",
+                change.branch
+            )),
+            _ => {}
         }
         told.push((change, offered));
     }
@@ -120,22 +133,38 @@ impl Upgrade<'_> {
         let mut changes = Vec::new();
         let mut all_kept = Vec::new();
         for (name, (chart, pins)) in &charts {
-            let (mut moves, mut kept) = (Vec::new(), Vec::new());
+            let (mut moves, mut kept, mut lower) = (Vec::new(), Vec::new(), None);
             for pin in pins {
+                let stays = |why: String| Kept {
+                    place: format!("{}:{}", pin.file, pin.line),
+                    why,
+                };
                 match self.moved(chart, pin)? {
-                    Some(Ok(to)) => moves.push(Move {
+                    Next::Moves(to) => moves.push(Move {
                         pin: pin.clone(),
                         to,
                     }),
-                    Some(Err(why)) => kept.push(Kept {
-                        place: format!("{}:{}", pin.file, pin.line),
-                        why,
-                    }),
-                    None => {}
+                    Next::Stays(why) => kept.push(stays(why)),
+                    Next::IsHigher(problem) => {
+                        kept.push(stays(problem.message.clone()));
+                        lower = lower.or(Some(problem));
+                    }
+                    Next::Nothing => {}
                 }
             }
-            if !moves.is_empty() && self.arguments.limit.is_none_or(|most| changes.len() < most) {
-                changes.push(plan(self.tree, name, &moves, &kept, base)?);
+            if let (true, Some(problem)) = (moves.is_empty(), lower) {
+                return Err(problem.into());
+            }
+            let is_wanted = self.arguments.limit.is_none_or(|most| changes.len() < most);
+            if !moves.is_empty() && is_wanted {
+                // One file that can't be edited is no reason to leave the other charts.
+                match plan(self.tree, name, &moves, &kept, base) {
+                    Ok(change) => changes.push(change),
+                    Err(why) => kept.push(Kept {
+                        place: name.clone(),
+                        why: why.to_string(),
+                    }),
+                }
             }
             all_kept.extend(kept);
         }
@@ -203,37 +232,41 @@ impl Upgrade<'_> {
             .collect())
     }
 
-    /// The version that a pin moves to; or why it stays although something is newer; or nothing.
-    fn moved(&mut self, chart: &ChartRef, pin: &Pin) -> Result<Option<Result<String, String>>> {
-        let to = match &self.arguments.to {
+    /// What becomes of a pin.
+    fn moved(&mut self, chart: &ChartRef, pin: &Pin) -> Result<Next> {
+        let hindrance = hindrance(self.tree, pin)?;
+        let next = match &self.arguments.to {
             Some(to) => self.asked(chart, pin, to)?,
-            None if self.published.is_nobody() => None,
+            None if self.published.is_nobody() => Next::Nothing,
             None => match self.published.of(chart) {
-                Ok(versions) => {
-                    let newest = newest(pin, versions);
-                    newest.version.filter(|_| newest.is_newer)
+                Ok(known) => {
+                    let newest = newest(pin, &versions_of(known));
+                    match newest.version.filter(|_| newest.is_newer) {
+                        Some(version) => Next::Moves(text_of(known, &version, pin)),
+                        None => Next::Nothing,
+                    }
                 }
-                Err(_) => None,
+                Err(_) => Next::Nothing,
             },
         };
-        let Some(to) = to else {
-            return Ok(None);
-        };
-        Ok(Some(match hindrance(self.tree, pin)? {
-            Some(why) => Err(why),
-            None => Ok(to.to_string()),
-        }))
+        Ok(match (next, hindrance) {
+            (Next::Moves(_) | Next::IsHigher(_), Some(why)) => Next::Stays(why),
+            (next, _) => next,
+        })
     }
 
     /// The version that `--to` asks for.
-    fn asked(&mut self, chart: &ChartRef, pin: &Pin, to: &str) -> Result<Option<Version>> {
+    fn asked(&mut self, chart: &ChartRef, pin: &Pin, to: &str) -> Result<Next> {
         let range = Range::parse(to)
             .map_err(|why| Problem::usage(format!("cannot use `--to {to}`: {why}")))?;
         let Some(current) = lenient_version(&pin.value).filter(|_| pin.form == Form::Exact) else {
-            return Ok(None);
+            return Ok(Next::Nothing);
         };
-        let wanted = match (range.exact(), self.published.is_nobody()) {
-            (Some(exact), true) => exact.clone(),
+        let (version, text) = match (range.exact(), self.published.is_nobody()) {
+            (Some(exact), true) => {
+                let v = if pin.value.starts_with('v') { "v" } else { "" };
+                (exact.clone(), format!("{v}{exact}"))
+            }
             (None, true) => {
                 return Err(Problem::usage(format!(
                     "`--to {to}` is a range, and nobody is asked which versions there are"
@@ -242,33 +275,64 @@ impl Upgrade<'_> {
                 .into());
             }
             (_, false) => match self.published.of(chart) {
-                Ok(versions) => range.newest(versions.iter()).cloned().ok_or_else(|| {
-                    Problem::new(
-                        ExitStatus::Remote,
-                        format!("no version of `{}` fits `--to {to}`", chart.name),
-                    )
-                    .hint("`haptic-scaffold pins` says what is newest")
-                })?,
-                Err(_) => return Ok(None),
+                Ok(known) => {
+                    let versions = versions_of(known);
+                    let version = range.newest(versions.iter()).cloned().ok_or_else(|| {
+                        Problem::new(
+                            ExitStatus::Remote,
+                            format!("no version of `{}` fits `--to {to}`", chart.name),
+                        )
+                        .hint("`haptic-scaffold pins` says what is newest")
+                    })?;
+                    let text = text_of(known, &version, pin);
+                    (version, text)
+                }
+                Err(_) => return Ok(Next::Nothing),
             },
         };
-        match wanted.cmp_precedence(&current) {
-            std::cmp::Ordering::Equal => Ok(None),
-            std::cmp::Ordering::Less if is_haptic(pin) => Err(Problem::invalid(format!(
-                "{wanted} is lower than {current} in {}:{}, and HAPTIC never goes back: its CRDs and configuration don't come down again",
-                pin.file, pin.line
-            ))
-            .hint("a version that fails is answered by a higher one or by corrected values: `--to` names a higher one")
-            .into()),
-            _ => Ok(Some(wanted)),
-        }
+        Ok(match version.cmp_precedence(&current) {
+            Ordering::Equal => Next::Nothing,
+            Ordering::Less if is_haptic(pin) => Next::IsHigher(
+                Problem::invalid(format!(
+                    "{version} is lower than {current} in {}:{}, and HAPTIC never goes back: its CRDs and configuration don't come down again",
+                    pin.file, pin.line
+                ))
+                .hint("a version that fails is answered by a higher one or by corrected values: `--to` names a higher one"),
+            ),
+            _ => Next::Moves(text),
+        })
+    }
+}
+
+/// What becomes of a pin.
+enum Next {
+    /// It gets this version.
+    Moves(String),
+    /// It stays although something is newer, for this reason.
+    Stays(String),
+    /// What was asked for is lower, and the chart never goes back.
+    IsHigher(Problem),
+    /// Nothing is newer, or nothing is known.
+    Nothing,
+}
+
+/// A version as its source writes it. A tag of a registry has no `+`.
+fn text_of(known: &[Known], version: &Version, pin: &Pin) -> String {
+    let text = known
+        .iter()
+        .find(|known| known.version == *version)
+        .map_or_else(|| version.to_string(), |known| known.text.clone());
+    if pin.place.starts_with("OCIRepository") {
+        text.replace('+', "_")
+    } else {
+        text
     }
 }
 
 fn commit_of(offered: Option<&Offered>) -> Option<&str> {
     match offered? {
         Offered::Created(id) | Offered::Updated(id) | Offered::Same(id) => Some(id),
-        Offered::LeftAlone => None,
+        Offered::LeftAlone | Offered::CheckedOut => None,
     }
 }
 
@@ -278,7 +342,7 @@ fn word(offered: Option<&Offered>) -> &'static str {
         Some(Offered::Created(_)) => "created",
         Some(Offered::Updated(_)) => "updated",
         Some(Offered::Same(_)) => "same",
-        Some(Offered::LeftAlone) => "left-alone",
+        Some(Offered::LeftAlone | Offered::CheckedOut) => "left-alone",
     }
 }
 

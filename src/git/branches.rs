@@ -7,7 +7,7 @@ use super::commit::{self, Commit};
 use super::said;
 use super::target::Head;
 use crate::plan::change::Change;
-use crate::plan::message::{DIGEST_TRAILER, KEY_TRAILER};
+use crate::plan::message::{DIGEST_TRAILER, KEY_TRAILER, digest_of};
 
 /// What became of the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum Offered {
     Same(String),
     /// It has a commit that isn't ours, so it is left alone.
     LeftAlone,
+    /// Somebody works on it, so it is left alone.
+    CheckedOut,
 }
 
 /// Puts a change on its branch, on top of a commit.
@@ -39,6 +41,9 @@ pub fn offer(
         Err(why) if why.code() == git2::ErrorCode::NotFound => None,
         Err(why) => return Err(git(why)),
     };
+    if is_checked_out(repository, &name) {
+        return Ok(Offered::CheckedOut);
+    }
     if let Some(old) = &old {
         if !is_ours(repository, old, base, change)? {
             return Ok(Offered::LeftAlone);
@@ -64,14 +69,47 @@ pub fn offer(
     })
 }
 
-/// A branch is ours while it has one commit beside the base's, and that one has our key.
+/// Moving a branch that is checked out would leave its files behind: the next commit there would take the change back.
+fn is_checked_out(repository: &Repository, branch: &str) -> bool {
+    let has = |repository: &Repository| {
+        let head = repository.find_reference("HEAD");
+        head.is_ok_and(|head| head.symbolic_target().ok().flatten() == Some(branch))
+    };
+    let worktrees = repository.worktrees();
+    let elsewhere = worktrees.iter().flatten().flatten().flatten().any(|name| {
+        let worktree = repository.find_worktree(name);
+        let opened = worktree.and_then(|worktree| Repository::open_from_worktree(&worktree));
+        opened.is_ok_and(|opened| has(&opened))
+    });
+    elsewhere || (!repository.is_bare() && has(repository))
+}
+
+/// What a commit changes, digested as changes are: another digest than its own trailer says that somebody amended it.
+fn changed(repository: &Repository, commit: &git2::Commit<'_>) -> Result<String, git2::Error> {
+    let parent = commit.parent(0)?.tree()?;
+    let diff = repository.diff_tree_to_tree(Some(&parent), Some(&commit.tree()?), None)?;
+    let mut files = std::collections::BTreeMap::new();
+    for delta in diff.deltas() {
+        let path = delta.new_file().path().unwrap_or(std::path::Path::new(""));
+        let blob = repository.find_blob(delta.new_file().id());
+        let content = blob.map(|blob| blob.content().to_vec()).ok();
+        files.insert(path.to_string_lossy().into_owned(), content);
+    }
+    let parts = files
+        .iter()
+        .map(|(path, new)| (path.as_str(), new.as_deref()));
+    Ok(digest_of(parts))
+}
+
+/// A branch is ours while it has one commit beside the base's, and that one has our key and our content.
 fn is_ours(
     repository: &Repository,
     tip: &git2::Commit<'_>,
     base: Oid,
     change: &Change,
 ) -> Result<bool> {
-    let has_key = trailer(tip, KEY_TRAILER).as_deref() == Some(&change.key);
+    let has_key = trailer(tip, KEY_TRAILER).as_deref() == Some(&change.key)
+        && trailer(tip, DIGEST_TRAILER) == changed(repository, tip).ok();
     let parent = tip.parent_id(0).ok();
     let is_known = |parent: Oid| {
         parent == base

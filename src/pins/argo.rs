@@ -217,14 +217,7 @@ fn generator(
             continue;
         };
         for element in reader.items(value, &["elements"]) {
-            define(
-                file,
-                layer,
-                reader,
-                element,
-                "ApplicationSet list elements",
-                about,
-            );
+            define(file, layer, element, "ApplicationSet list elements", about);
         }
         if let Some(text) = reader.at(value, &["elementsYaml"])
             && let Some(inner) = layer.inner(text, file.text)
@@ -236,14 +229,7 @@ fn generator(
                 .filter_map(|document| document.root.as_ref())
             {
                 for element in root.items() {
-                    define(
-                        file,
-                        &inner,
-                        Reader { root },
-                        element,
-                        "ApplicationSet elementsYaml",
-                        about,
-                    );
+                    define(file, &inner, element, "ApplicationSet elementsYaml", about);
                 }
             }
         }
@@ -251,7 +237,6 @@ fn generator(
             define(
                 file,
                 layer,
-                reader,
                 values,
                 &format!("ApplicationSet {kind} values"),
                 about,
@@ -267,20 +252,14 @@ fn generator(
     }
 }
 
-fn define(
-    file: &mut File<'_>,
-    layer: &Layer<'_>,
-    reader: Reader<'_>,
-    node: &Node,
-    place: &str,
-    about: &About,
-) {
+fn define(file: &mut File<'_>, layer: &Layer<'_>, node: &Node, place: &str, about: &About) {
     for (key, value) in node.entries() {
-        let (Some(name), Some(value)) = (key.as_str(), reader.resolve(value)) else {
+        // What an alias stands for is looked at where its anchor is.
+        let Some(name) = key.as_str() else {
             continue;
         };
         if value.is_mapping() {
-            define(file, layer, reader, value, place, about);
+            define(file, layer, value, place, about);
         }
         if !value.as_str().is_some_and(values::is_version) {
             continue;

@@ -20,7 +20,7 @@ pub enum EditError {
     Unproven(String),
 }
 
-/// Returns the text of a file with another version at one pin. Every byte outside of it stays; quotes and a `v` in front too.
+/// Returns the text of a file with another version at one pin. Every byte outside of it stays, quotes too.
 ///
 /// # Errors
 /// When the place can't be edited, or the file would read differently in anything but this version.
@@ -31,18 +31,12 @@ pub fn edit(path: &RepoPath, text: &str, pin: &Pin, version: &str) -> Result<Str
     }
     let written = text.get(pin.span.clone()).ok_or(EditError::Changed)?;
     let at = written.find(&pin.value).ok_or(EditError::Changed)?;
-    let has_v = pin.value.starts_with('v') && !version.starts_with('v');
-    let new = if has_v {
-        format!("v{version}")
-    } else {
-        version.to_owned()
-    };
     let start = pin.span.start + at;
-    let edited = [&text[..start], &new, &text[start + pin.value.len()..]].concat();
-    if is_proven(path, text, &edited, pin, &new) {
+    let edited = [&text[..start], version, &text[start + pin.value.len()..]].concat();
+    if is_proven(path, text, &edited, pin, version) {
         Ok(edited)
     } else {
-        Err(EditError::Unproven(new))
+        Err(EditError::Unproven(version.to_owned()))
     }
 }
 

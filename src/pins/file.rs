@@ -27,6 +27,12 @@ pub struct Facts {
     pub kustomizations: Vec<KustomizationFact>,
     /// Names that stand at a version's place, and are defined elsewhere.
     pub uses: Vec<Use>,
+    /// ConfigMaps whose data are variables.
+    pub substitutes_from: Vec<String>,
+    /// OCIRepositories that are applied as manifests.
+    pub manifests: Vec<String>,
+    /// OCIRepositories that are charts.
+    pub charts: Vec<String>,
     /// Definitions of variables.
     pub definitions: Vec<Definition>,
 }
@@ -65,8 +71,10 @@ pub enum Scope {
 }
 
 /// What a version is of.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Of {
+    /// Of what kind it is.
+    pub kind: Kind,
     /// The chart.
     pub chart: Option<String>,
     /// Where it comes from.
@@ -101,8 +109,9 @@ pub(super) struct About {
 
 impl About {
     /// The chart alone, without the object.
-    pub(super) fn of(&self) -> Of {
+    pub(super) fn of(&self, kind: Kind) -> Of {
         Of {
+            kind,
             chart: self.chart.clone(),
             source: self.source.clone(),
         }
@@ -120,16 +129,25 @@ pub fn look(path: &RepoPath, text: &str) -> Findings {
     if name.ends_with(".tf") {
         lines::terraform(&mut file);
     } else if is_template(path, text) {
-        lines::templated(&mut file, name.starts_with("helmfile"));
+        lines::templated(&mut file, is_helmfile(path));
     } else {
         file.documents();
     }
     lines::markers(&mut file);
     file.found.pins.sort_by_key(|pin| (pin.line, pin.column));
+    file.found.pins.dedup_by(|later, first| {
+        let is_same = later.span == first.span && !later.span.is_empty();
+        if is_same && (&later.chart, &later.source) != (&first.chart, &first.source) {
+            first.editable = false;
+            first.why = Some("more than one chart reads this text".to_owned());
+        }
+        is_same
+    });
     file.found
-        .pins
-        .dedup_by(|a, b| a.span == b.span && !a.span.is_empty());
-    file.found
+}
+
+fn is_helmfile(path: &RepoPath) -> bool {
+    path.name().starts_with("helmfile") || path.parts().any(|part| part == "helmfile.d")
 }
 
 /// Text of Helm or Go templates is no YAML, whatever it looks like. ApplicationSets have such braces in strings, which is YAML.
@@ -156,7 +174,7 @@ impl File<'_> {
             .all(|document| document.root.is_none())
             && !stream.errors.is_empty()
         {
-            lines::templated(self, self.path.name().starts_with("helmfile"));
+            lines::templated(self, is_helmfile(self.path));
         }
         let layer = Layer::file(self.text);
         for root in stream
@@ -164,7 +182,16 @@ impl File<'_> {
             .iter()
             .filter_map(|document| document.root.as_ref())
         {
+            let before = self.found.pins.len();
             self.document(&layer, root);
+            // The MAC of SOPS covers values in clear too.
+            if root.get("sops").is_some_and(Node::is_mapping) {
+                for pin in &mut self.found.pins[before..] {
+                    pin.editable = false;
+                    pin.why =
+                        Some("the file is encrypted by SOPS: `sops edit` changes it".to_owned());
+                }
+            }
         }
     }
 
@@ -208,7 +235,7 @@ impl File<'_> {
             _ if kind == "ConfigMap" => flux::config_map(self, layer, reader, node),
             _ if !kind.is_empty() && !version.is_empty() => {}
             _ if name == "Chart.yaml" => values::chart(self, layer, reader, node),
-            _ if name.starts_with("helmfile") => values::helmfile(self, layer, reader, node),
+            _ if is_helmfile(self.path) => values::helmfile(self, layer, reader, node),
             _ if name.starts_with(".argocd-source") => argo::overrides(self, layer, reader, node),
             _ => values::data(self, layer, reader, node),
         }
@@ -233,16 +260,20 @@ impl File<'_> {
             self.found.facts.uses.push(Use {
                 scope: Scope::Flux,
                 name: name.to_owned(),
-                of: about.of(),
+                of: about.of(kind),
             });
             let Some(default) = default.filter(|default| !default.is_empty()) else {
                 return;
             };
-            let at = value.find(default).unwrap_or_default();
-            let raw = &self.text[pin.span.clone()];
-            let inside = raw.find(default).unwrap_or(at);
-            pin.span = pin.span.start + inside..pin.span.start + inside + default.len();
-            pin.column += raw[..inside].chars().count();
+            let inside = self.text[pin.span.clone()].find(default);
+            match inside.filter(|_| pin.editable) {
+                Some(inside) => {
+                    let raw = &self.text[pin.span.clone()];
+                    pin.column += raw[..inside].chars().count();
+                    pin.span = pin.span.start + inside..pin.span.start + inside + default.len();
+                }
+                None => pin.editable = false,
+            }
             pin.value = default.to_owned();
             pin.form = Form::of(default, kind);
             pin.default_of = Some(name.to_owned());
@@ -250,7 +281,7 @@ impl File<'_> {
             self.found.facts.uses.push(Use {
                 scope: Scope::File(self.path.clone()),
                 name,
-                of: about.of(),
+                of: about.of(kind),
             });
             return;
         }
@@ -258,7 +289,8 @@ impl File<'_> {
     }
 
     /// Remembers a definition of a name.
-    pub(super) fn define(&mut self, scope: Scope, name: &str, pin: Pin) {
+    pub(super) fn define(&mut self, scope: Scope, name: &str, mut pin: Pin) {
+        pin.defines = Some(name.to_owned());
         self.found.facts.definitions.push(Definition {
             scope,
             name: name.to_owned(),
@@ -278,7 +310,8 @@ impl File<'_> {
         let value = node.as_str()?;
         let span = layer.span(node);
         let editable = span.is_some();
-        let span = span.or_else(|| layer.offset(node.span.start).map(|at| at..at))?;
+        let at = layer.offset(node.span.start).unwrap_or(layer.start());
+        let span = span.unwrap_or(at..at);
         let (line, column) = position(self.text, span.start);
         Some(Pin {
             file: self.path.clone(),
@@ -293,6 +326,7 @@ impl File<'_> {
             value: value.to_owned(),
             form: Form::of(value, kind),
             default_of: None,
+            defines: None,
             effective: true,
             editable,
             why: (!editable)

@@ -93,6 +93,12 @@ fn from_source(reader: Reader<'_>, node: &Node, keys: &[&str], about: About) -> 
 
 fn release(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node, about: &About) {
     let spec = ["spec", "chart", "spec"];
+    if reader.text(node, &["spec", "chartRef", "kind"]) == Some("OCIRepository") {
+        let name = reader
+            .text(node, &["spec", "chartRef", "name"])
+            .map(str::to_owned);
+        file.found.facts.charts.extend(name);
+    }
     let chart = from_source(reader, node, &spec, about.clone());
     let keys = ["spec", "chart", "spec", "version"];
     pin(
@@ -133,9 +139,11 @@ fn oci(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node, 
         );
     }
     // The digest wins over the range, and the range over the tag (source-controller).
-    let winner = ["digest", "semver", "tag"]
-        .into_iter()
-        .find(|key| reader.at(node, &["spec", "ref", key]).is_some());
+    let winner = ["digest", "semver", "tag"].into_iter().find(|key| {
+        reader
+            .text(node, &["spec", "ref", key])
+            .is_some_and(|text| !text.is_empty())
+    });
     for pin in &mut file.found.pins[before..] {
         let own = pin.place.rsplit('.').next().unwrap_or_default();
         if let Some(winner) = winner.filter(|winner| *winner != own) {
@@ -182,6 +190,18 @@ fn kustomization(
     node: &Node,
     about: &About,
 ) {
+    for from in reader.items(node, &["spec", "postBuild", "substituteFrom"]) {
+        if reader.text(from, &["kind"]) == Some("ConfigMap") {
+            let name = reader.text(from, &["name"]).map(str::to_owned);
+            file.found.facts.substitutes_from.extend(name);
+        }
+    }
+    if reader.text(node, &["spec", "sourceRef", "kind"]) == Some("OCIRepository") {
+        let name = reader
+            .text(node, &["spec", "sourceRef", "name"])
+            .map(str::to_owned);
+        file.found.facts.manifests.extend(name);
+    }
     kustomize::patches(
         file,
         layer,

@@ -84,6 +84,8 @@ pub struct Pin {
     pub form: Form,
     /// The variable that it is the default of, where it is one.
     pub default_of: Option<String>,
+    /// The name that it defines, where others read it by that.
+    pub defines: Option<String>,
     /// Whether it is what counts in the end.
     pub effective: bool,
     /// Whether it can be edited where it stands.

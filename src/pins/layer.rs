@@ -11,6 +11,8 @@ pub(super) struct Layer<'a> {
     /// The text that is parsed.
     pub(super) text: Cow<'a, str>,
     place: Place,
+    /// Where it begins in the file, as far as that is known.
+    start: usize,
 }
 
 /// Where the bytes of a layer stand in the file.
@@ -30,6 +32,7 @@ impl<'a> Layer<'a> {
         Self {
             text: Cow::Borrowed(text),
             place: Place::Whole,
+            start: 0,
         }
     }
 
@@ -55,6 +58,7 @@ impl<'a> Layer<'a> {
         Some(Layer {
             text: Cow::Owned(scalar.value.clone()),
             place: lines.map_or(Place::Nowhere, Place::Lines),
+            start: self.offset(node.span.start).unwrap_or(self.start),
         })
     }
 
@@ -92,6 +96,11 @@ impl<'a> Layer<'a> {
                 Some(at + byte - start)
             }
         }
+    }
+
+    /// Where the layer begins: the best that can be said of a text that isn't there as it reads.
+    pub(super) fn start(&self) -> usize {
+        self.start
     }
 
     /// Where a node stands in the file; only where it is on one line.

@@ -7,7 +7,8 @@ use crate::model::repo_path::RepoPath;
 
 /// Text of a template: a literal version is a pin where its line and the lines of the same block say what it is of.
 pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
-    let lines: Vec<(usize, &str)> = lines(file.text).collect();
+    let text = without_comments(file.text);
+    let lines: Vec<(usize, &str)> = lines(&text).collect();
     let mut has_templated = None;
     for (index, (start, line)) in lines.iter().enumerate() {
         let body = line.trim_start().trim_start_matches("- ");
@@ -73,6 +74,28 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
     }
 }
 
+/// The text with the comments of templates blanked, byte for byte.
+fn without_comments(text: &str) -> String {
+    let mut blank = text.to_owned();
+    let mut from = 0;
+    while let Some(start) = blank[from..]
+        .find("{{/*")
+        .or_else(|| blank[from..].find("{{- /*"))
+    {
+        let start = from + start;
+        let Some(end) = blank[start..].find("}}").map(|end| start + end + 2) else {
+            break;
+        };
+        let spaces: String = blank[start..end]
+            .bytes()
+            .map(|byte| if byte == b'\n' { '\n' } else { ' ' })
+            .collect();
+        blank.replace_range(start..end, &spaces);
+        from = end;
+    }
+    blank
+}
+
 /// What `{{ .Values.a.b }}` reads.
 fn remember(file: &mut File<'_>, written: &str, about: &About) {
     let inner = written
@@ -93,7 +116,7 @@ fn remember(file: &mut File<'_>, written: &str, about: &About) {
     file.found.facts.uses.push(Use {
         scope: Scope::Chart(RepoPath::parse(&parts[..above].join("/")).ok()),
         name: route.to_owned(),
-        of: about.of(),
+        of: about.of(Kind::Chart),
     });
 }
 
@@ -147,7 +170,8 @@ pub(super) fn terraform(file: &mut File<'_>) {
         let of = |key: &str| {
             lines[at..end].iter().find_map(|(start, line)| {
                 let (name, value) = line.split_once('=')?;
-                let written = value.split(" #").next().unwrap_or_default().trim();
+                let written = value.split(" #").next().unwrap_or_default();
+                let written = written.split(" //").next().unwrap_or_default().trim();
                 let at = start + line.find(written).unwrap_or_default();
                 (name.trim() == key).then_some((at, written))
             })
@@ -260,6 +284,7 @@ fn push(file: &mut File<'_>, at: usize, written: &str, kind: Kind, place: &str, 
         value: value.to_owned(),
         form: Form::of(value, kind),
         default_of: None,
+        defines: None,
         effective: true,
         editable: true,
         why: None,

@@ -2,6 +2,9 @@
 
 use crate::yaml::{Kind, Node};
 
+/// Merge keys in merge keys are followed so far: deeper ones are made to take time, not to be read.
+const MERGES: usize = 3;
+
 /// A document, with its anchors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
@@ -13,22 +16,34 @@ impl<'a> Reader<'a> {
     /// The node that an alias stands for; the node itself where it is none.
     pub(super) fn resolve(&self, node: &'a Node) -> Option<&'a Node> {
         match &node.kind {
-            Kind::Alias(alias) => anchored(self.root, &alias.name, alias.target?.line),
+            Kind::Alias(alias) => {
+                let target = anchored(self.root, &alias.name, alias.target?.line)?;
+                // An alias inside of its own anchor would never end.
+                let is_inside =
+                    target.span.start <= node.span.start && node.span.end <= target.span.end;
+                (!is_inside).then_some(target)
+            }
             _ => Some(node),
         }
     }
 
     /// The value of a key, also where it comes by an alias or a merge key.
     pub(super) fn get(&self, node: &'a Node, key: &str) -> Option<&'a Node> {
+        self.get_within(node, key, MERGES)
+    }
+
+    fn get_within(&self, node: &'a Node, key: &str, merges: usize) -> Option<&'a Node> {
         let node = self.resolve(node)?;
         if let Some(value) = node.get(key) {
             return self.resolve(value);
         }
         node.entries()
-            .filter(|(name, _)| name.is_merge_key())
+            .filter(|(name, _)| merges > 0 && name.is_merge_key())
             .find_map(|(_, merged)| match &merged.kind {
-                Kind::Sequence(all) => all.iter().find_map(|one| self.get(one, key)),
-                _ => self.get(merged, key),
+                Kind::Sequence(all) => all
+                    .iter()
+                    .find_map(|one| self.get_within(one, key, merges - 1)),
+                _ => self.get_within(merged, key, merges - 1),
             })
     }
 

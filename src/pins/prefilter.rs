@@ -19,8 +19,12 @@ const WORDS: [&[u8]; 7] = [
 /// Whether a file of this name and content may have pins.
 pub fn may_have_pins(name: &str, content: &[u8]) -> bool {
     let is_known = ENDINGS.iter().any(|ending| name.ends_with(ending)) || name == "Kustomization";
-    is_known
-        && WORDS
+    // Values of a chart may be versions under any name.
+    let is_values = name.starts_with("values");
+    let has_word = || {
+        WORDS
             .iter()
             .any(|word| memmem::find(content, word).is_some())
+    };
+    is_known && (is_values || has_word())
 }

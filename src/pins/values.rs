@@ -66,7 +66,11 @@ pub(super) fn helmfile(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_
         };
         let (alias, name) = chart.rsplit_once('/').unwrap_or(("", chart));
         let source = match repositories.iter().find(|(known, ..)| *known == alias) {
-            Some((_, url, true)) => Source::Address(format!("oci://{url}")),
+            Some((_, url, true)) => {
+                let url = url.trim_start_matches("oci://");
+                Source::Address(format!("oci://{url}"))
+            }
+
             Some((_, url, false)) => Source::Address((*url).to_owned()),
             None if alias.starts_with("oci://") => Source::Address(alias.to_owned()),
             None => Source::Alias(alias.to_owned()),
@@ -131,24 +135,19 @@ pub(super) fn data(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, n
         super::kustomize::operations(file, layer, reader, node, None, "patch file");
     }
     let mut route = Vec::new();
-    keys(file, layer, reader, node, &mut route);
+    keys(file, layer, node, &mut route);
 }
 
 /// Keys that mean a version by their name, and others that a template may read.
-fn keys<'a>(
-    file: &mut File<'_>,
-    layer: &Layer<'_>,
-    reader: Reader<'a>,
-    node: &'a Node,
-    route: &mut Vec<&'a str>,
-) {
+fn keys<'a>(file: &mut File<'_>, layer: &Layer<'_>, node: &'a Node, route: &mut Vec<&'a str>) {
     for (key, value) in node.entries() {
-        let (Some(name), Some(value)) = (key.as_str(), reader.resolve(value)) else {
+        // What an alias stands for is looked at where its anchor is.
+        let Some(name) = key.as_str() else {
             continue;
         };
         route.push(name);
         if value.is_mapping() {
-            keys(file, layer, reader, value, route);
+            keys(file, layer, value, route);
         } else if value.as_str().is_some_and(is_version) {
             let about = About {
                 chart: route.iter().rev().nth(1).map(|parent| (*parent).to_owned()),

@@ -41,10 +41,15 @@ impl Message {
 
 /// A digest of the wanted texts by path, whatever stood there before.
 pub fn digest<'a>(files: impl Iterator<Item = &'a FileChange>) -> String {
+    digest_of(files.map(|file| (file.path.as_str(), file.new.as_deref())))
+}
+
+/// The same of paths and wanted texts.
+pub fn digest_of<'a>(files: impl Iterator<Item = (&'a str, Option<&'a [u8]>)>) -> String {
     let mut hash = Sha256::new();
-    for file in files {
-        hash.update(file.path.as_str());
-        match &file.new {
+    for (path, new) in files {
+        hash.update(path);
+        match new {
             Some(new) => {
                 hash.update([0, 1]);
                 hash.update(Sha256::digest(new));

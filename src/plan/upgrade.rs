@@ -14,6 +14,9 @@ use crate::model::repo_path::RepoPath;
 use crate::model::tree::{Entry, Tree};
 use crate::pins::{Pin, edit};
 
+/// What the names of branches with offers begin with.
+pub const OFFERS: &str = "haptic-scaffold/";
+
 /// One pin and the version that it gets.
 #[derive(Debug, Clone)]
 pub struct Move {
@@ -40,12 +43,16 @@ pub fn hindrance(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
     if !pin.effective || !pin.editable {
         return Ok(Some(pin.why.clone().unwrap_or_default()));
     }
-    if let Some(folder) = pin.file.parent()
-        && pin.file.name() == "Chart.yaml"
-        && tree
-            .entry(&RepoPath::parse(&format!("{folder}/Chart.lock"))?)?
-            .is_some()
-    {
+    if let Some(name) = &pin.defines {
+        return Ok(Some(format!(
+            "`{name}` is a name that others read, so a person has to see all of them"
+        )));
+    }
+    if let Some(why) = &pin.why {
+        return Ok(Some(why.clone()));
+    }
+    let lock = format!("{}Chart.lock", RepoPath::prefix(pin.file.parent().as_ref()));
+    if pin.file.name() == "Chart.yaml" && tree.entry(&RepoPath::parse(&lock)?)?.is_some() {
         let why = "Chart.lock beside it has to move with it: helm dependency update does both";
         return Ok(Some(why.to_owned()));
     }
@@ -53,10 +60,17 @@ pub fn hindrance(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(&bytes);
-    let line = text.lines().nth(pin.line - 1).unwrap_or_default();
-    Ok(line
-        .split_once("# hold")
-        .map(|(_, reason)| format!("held{reason}")))
+    let lines: Vec<&str> = text.lines().collect();
+    let held = |line: &str| {
+        let comment = line.split_once('#')?.1.trim_start();
+        comment
+            .strip_prefix("hold")
+            .map(|reason| format!("held{reason}"))
+    };
+    let own = lines.get(pin.line - 1).and_then(|line| held(line));
+    let above = pin.line.checked_sub(2).and_then(|above| lines.get(above));
+    let above = above.filter(|line| line.trim_start().starts_with('#'));
+    Ok(own.or_else(|| above.and_then(|line| held(line))))
 }
 
 /// Moves the pins of one chart. `name` names the chart in the key, the branch and the title.
@@ -115,7 +129,7 @@ pub fn plan(
     );
     trailers.push((DIGEST_TRAILER.to_owned(), digest(files.iter())));
     Ok(Change {
-        branch: format!("haptic-scaffold/upgrade-{}", slug(name)),
+        branch: format!("{OFFERS}upgrade-{}", slug(name)),
         base: base.to_owned(),
         message: Message {
             subject: title.clone(),

@@ -79,18 +79,13 @@ fn each_pin_moves_alone() {
         };
         let edited = edit(path, text, &pin, &new)
             .unwrap_or_else(|why| panic!("{path}: {} ({}): {why}", pin.value, pin.place));
-        let with_v = if pin.value.starts_with('v') {
-            format!("v{new}")
-        } else {
-            new
-        };
         let (before, after) = (&text[..pin.span.start], &text[pin.span.end..]);
         assert!(
             edited.starts_with(before) && edited.ends_with(after),
             "{path}"
         );
         let middle = &edited[before.len()..edited.len() - after.len()];
-        assert_eq!(middle, text[pin.span.clone()].replace(&pin.value, &with_v));
+        assert_eq!(middle, text[pin.span.clone()].replace(&pin.value, &new));
     }
 }
 
@@ -195,4 +190,65 @@ fn a_version_that_no_place_of_a_chart_reads_is_no_pin() {
         .collect();
     assert_eq!(values, ["1.5.0"]);
     assert_eq!(pins["pins"][0]["source"], "https://charts.example.org#web");
+}
+
+#[test]
+fn odd_files_end_neither_the_run_nor_the_machine() {
+    let env = TestEnv::new();
+    let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\n";
+    let folded = format!(
+        "{release}spec: {{chart: {{spec: {{chart: a}}}}}}\n---\n{release}spec:\n  chart:\n    spec:\n      chart: a\n      version: >-\n        ${{v:=1.0.0}}\n"
+    );
+    env.write("repo/folded.yaml", &folded);
+    env.write(
+        "repo/loop.yaml",
+        "version: 1.0.0\na: &a\n  b: *a\n  <<: *a\n",
+    );
+    let mut laughs = "version: 1.0.0\na0: &a0 {version: 1.0.0}\n".to_owned();
+    for n in 1..12 {
+        let before = format!("*a{}", n - 1);
+        let all = [before.as_str(); 6].join(", ");
+        laughs.push_str(&format!("a{n}: &a{n} {{x: [{all}], <<: [{all}]}}\n"));
+    }
+    env.write("repo/values-laughs.yaml", &laughs);
+    env.write("repo/patch/kustomization.yaml", "patches:\n  - target: {kind: HelmRelease, name: a}\n    patch: \"- op: replace\\n  path: /spec/chart/spec/version\\n  value: 2.0.0\\n\"\n");
+    env.write("repo/helmfile.d/web.yaml", "repositories: [{name: r, url: oci://ghcr.io/o, oci: true}]\nreleases: [{name: a, chart: r/a, version: 3.0.0}]\n");
+    env.write("repo/chart/templates/app.yaml", "{{/* targetRevision: 0.1.0 */}}\nspec:\n  source:\n    chart: a\n    repoURL: https://r.example.org\n    targetRevision: {{ .Values.charts.a }}\n");
+    env.write("repo/chart/values.yaml", "charts:\n  a: 4.0.0\n");
+    env.git("repo", &["init", "-q"]);
+    let all = shown(&env, &["--offline"], 0);
+    let found: BTreeSet<(&str, &str)> = all["pins"]
+        .as_array()
+        .expect("pins")
+        .iter()
+        .filter_map(|pin| {
+            Some((
+                pin["value"].as_str()?,
+                pin["source"].as_str().unwrap_or_default(),
+            ))
+        })
+        .collect();
+    for wanted in [
+        ("1.0.0", ""),
+        ("2.0.0", ""),
+        ("3.0.0", "oci://ghcr.io/o/a"),
+        ("4.0.0", "https://r.example.org#a"),
+    ] {
+        assert!(found.contains(&wanted), "{wanted:?}: {found:?}");
+    }
+    assert_eq!(found.len(), 4, "{found:?}");
+    shown(&env, &["--offline", "nowhere"], 2);
+    let below = env.expect(
+        0,
+        &[
+            "-C",
+            "repo/chart",
+            "pins",
+            "--offline",
+            ".",
+            "--output",
+            "json",
+        ],
+    );
+    assert_eq!(below.json()["pins"].as_array().map(Vec::len), Some(1));
 }

@@ -19,7 +19,7 @@ fn repo(charts: &[(&str, &str)]) -> TestEnv {
         env.write(&format!("repo/apps/{chart}.yaml"), &text);
     }
     env.git("repo", &["add", "."]);
-    env.git("repo", &["commit", "-qm", "Start"]);
+    env.git("repo", &["commit", "-qm", "Start", "--allow-empty"]);
     env.write(
         "versions.yaml",
         "haptic: [0.2.1, 0.2.2, 0.3.0]\nweb: ['1.0.0', '1.4.0', '2.0.0-rc.1']\n",
@@ -204,5 +204,125 @@ fn a_bare_repository_is_enough_and_a_chart_that_nobody_knows_is_told() {
     assert!(
         branches.contains("haptic-scaffold/upgrade-haptic\n"),
         "{branches}"
+    );
+}
+
+/// Writes and commits files of the repository.
+fn commit(env: &TestEnv, files: &[(&str, &str)]) {
+    for (path, text) in files {
+        env.write(&format!("repo/{path}"), text);
+    }
+    env.git("repo", &["add", "."]);
+    env.git("repo", &["commit", "-qm", "More"]);
+}
+
+fn titles(done: &Value) -> Vec<&str> {
+    let changes = done["changes"].as_array().expect("changes");
+    changes
+        .iter()
+        .filter_map(|change| change["title"].as_str())
+        .collect()
+}
+
+#[test]
+fn what_is_not_surely_the_charts_own_pin_stays() {
+    let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: NS}\nspec: {url: https://URL}\n---\n";
+    let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: NS}\nspec: {chart: {spec: {chart: CHART, version: VERSION, sourceRef: {kind: KIND, name: charts}}}}\n";
+    let object = |ns: &str, chart: &str, version: &str, kind: &str, url: &str| {
+        [
+            source.replace("NS", ns).replace("URL", url),
+            release.replace("NS", ns),
+        ]
+        .concat()
+        .replace("CHART", chart)
+        .replace("VERSION", version)
+        .replace("KIND", kind)
+    };
+    let variable = object(
+        "a",
+        "web",
+        "'${version}'",
+        "HelmRepository",
+        "a.example.org",
+    );
+    let two = [
+        object("b", "web", "1.0.0", "HelmRepository", "one.example.org"),
+        object("b", "web", "1.0.0", "HelmRepository", "two.example.org"),
+    ];
+    let from_git = object("c", "web", "1.0.0", "GitRepository", "c.example.org");
+    let anchors = "kind: List\nitems:\n  - apiVersion: argoproj.io/v1alpha1\n    kind: Application\n    metadata: {name: a}\n    spec: {source: {repoURL: https://d.example.org, chart: web, targetRevision: &v 1.0.0}}\n  - apiVersion: argoproj.io/v1alpha1\n    kind: Application\n    metadata: {name: b}\n    spec: {source: {repoURL: https://d.example.org, chart: other, targetRevision: *v}}\n";
+    let appset = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: a}\nspec:\n  generators: [{list: {elements: [{rev: v0.9.0}]}}]\n  template:\n    spec:\n      sources:\n        - {repoURL: https://e.example.org, chart: web, targetRevision: 1.4.0}\n        - {repoURL: https://e.example.org/x.git, ref: values, targetRevision: '{{rev}}'}\n";
+    let encrypted = "kind: Application\napiVersion: argoproj.io/v1alpha1\nmetadata: {name: s}\nspec: {source: {repoURL: https://f.example.org, chart: web, targetRevision: 1.0.0}}\nsops: {mac: 'ENC[x]'}\n";
+    let manifests = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: m}\nspec: {url: oci://r.example.org/manifests/web, ref: {tag: 1.0.0}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: m}\nspec: {sourceRef: {kind: OCIRepository, name: m}}\n";
+    let map = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: app, namespace: other}\ndata: {version: 1.0.0}\n";
+    let env = repo(&[]);
+    commit(
+        &env,
+        &[
+            ("variable.yaml", &variable),
+            ("map.yaml", map),
+            ("one.yaml", &two[0]),
+            ("two.yaml", &two[1]),
+            ("git.yaml", &from_git),
+            ("anchors.yaml", anchors),
+            ("appset.yaml", appset),
+            ("encrypted.yaml", encrypted),
+            ("manifests.yaml", manifests),
+        ],
+    );
+    env.write("versions.yaml", "web: [1.4.0]\nother: [1.0.0]\n");
+    let done = upgrade(&env, &[], 0);
+    assert_eq!(titles(&done), Vec::<&str>::new(), "{done}");
+}
+
+#[test]
+fn versions_are_written_as_they_are_published() {
+    let env = repo(&[("web", "1.0.0")]);
+    let oci = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: api}\nspec: {url: oci://registry.example.org/charts/api, ref: {tag: 1.0.0}}\n";
+    commit(&env, &[("oci.yaml", oci)]);
+    env.write(
+        "versions.yaml",
+        "web: ['20240105', '1.25', v1.2.0]\napi: ['1.1.0+b.1']\n",
+    );
+    let done = upgrade(&env, &[], 0);
+    assert_eq!(
+        titles(&done),
+        ["Upgrade api to 1.1.0_b.1", "Upgrade web to v1.2.0"]
+    );
+}
+
+#[test]
+fn work_on_an_offered_branch_is_not_lost() {
+    let env = repo(&[("web", "1.0.0")]);
+    upgrade(&env, &[], 0);
+    let branch = "haptic-scaffold/upgrade-web";
+    env.git("repo", &["worktree", "add", "-q", "../elsewhere", branch]);
+    env.write("versions.yaml", "web: [1.5.0]\n");
+    let left = upgrade(&env, &[], 0);
+    assert_eq!(left["changes"][0]["branch_verdict"], "left-alone");
+    env.write("elsewhere/human.txt", "x\n");
+    env.git("elsewhere", &["add", "."]);
+    env.git("elsewhere", &["commit", "-q", "--amend", "--no-edit"]);
+    env.git("repo", &["worktree", "remove", "../elsewhere"]);
+    let amended = upgrade(&env, &[], 0);
+    assert_eq!(amended["changes"][0]["branch_verdict"], "left-alone");
+    env.git("repo", &["switch", "-q", branch]);
+    let refused = upgrade(&env, &[], 2);
+    assert_eq!(refused["ok"], false);
+}
+
+#[test]
+fn one_file_that_can_not_be_edited_leaves_the_others() {
+    let env = repo(&[("haptic", "0.2.1"), ("web", "1.0.0")]);
+    let mut bytes = std::fs::read(env.path("repo/apps/web.yaml")).expect("reads");
+    bytes.splice(0..0, b"# caf\xe9\n".iter().copied());
+    std::fs::write(env.path("repo/apps/web.yaml"), bytes).expect("writes");
+    commit(&env, &[]);
+    let done = upgrade(&env, &[], 0);
+    assert_eq!(titles(&done), ["Upgrade haptic to 0.2.2"]);
+    assert!(
+        done["not_moved"][0]["why"]
+            .as_str()
+            .is_some_and(|why| why.contains("UTF-8"))
     );
 }
