@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use walkdir::WalkDir;
 
+use crate::cli::Common;
 use crate::error::Problem;
 use crate::layout::catalog::{Catalog, OwnFiles};
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::{self, Tree};
+use crate::world::World;
 
 /// No file that a person gives by hand is larger.
 const MOST_BYTES: u64 = 4 << 20;
@@ -131,6 +133,14 @@ pub fn own_files(folder: &Path) -> Result<OwnFiles> {
         return Err(no_layouts(&folder.display().to_string()));
     }
     Ok(files)
+}
+
+/// The folder that a command works in: that of `-C`, else the one that the program was started in.
+pub fn working_folder(common: &Common, world: &World) -> PathBuf {
+    match &common.directory {
+        Some(folder) => world.folder.join(folder),
+        None => world.folder.clone(),
+    }
 }
 
 /// A path as the person means it: relative to the folder that the program was started in.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use semver::Version;
 use serde_json::{Map, Value, json};
 
+use super::files;
 use super::published::{Known, Published};
 use crate::cli::Common;
 use crate::cli::pins::PinsArgs;
@@ -24,10 +25,7 @@ use crate::world::World;
 /// # Errors
 /// When the repository can't be read.
 pub fn run(arguments: &PinsArgs, common: &Common, world: &World) -> Result<Outcome> {
-    let folder = common
-        .directory
-        .as_deref()
-        .map_or_else(|| world.folder.clone(), |dir| world.folder.join(dir));
+    let folder = files::working_folder(common, world);
     let joined = gather(&folder, arguments)?;
     let paths = paths(&folder, arguments)?;
     let versions = arguments

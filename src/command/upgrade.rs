@@ -8,6 +8,7 @@ use semver::Version;
 use serde_json::{Map, Value, json};
 
 use super::author::Author;
+use super::files;
 use super::pins::{chart_of, from_tree, unknown, versions_of};
 use super::published::{Known, Published};
 use crate::cli::Common;
@@ -35,10 +36,7 @@ pub fn run(
     world: &World,
     ui: &mut Ui,
 ) -> Result<Outcome> {
-    let folder = common
-        .directory
-        .as_deref()
-        .map_or_else(|| world.folder.clone(), |dir| world.folder.join(dir));
+    let folder = files::working_folder(common, world);
     let target = Target::around(&folder)?;
     let (
         Target::Existing(repository),

@@ -49,10 +49,7 @@ pub fn run(
     world: &mut World,
     ui: &mut Ui,
 ) -> Result<Outcome> {
-    let folder = common
-        .directory
-        .as_deref()
-        .map_or_else(|| world.folder.clone(), |dir| world.folder.join(dir));
+    let folder = files::working_folder(common, world);
     let config = common.config.as_deref().map(|file| world.folder.join(file));
     let places = Places {
         folder: &folder,

@@ -5,6 +5,7 @@ use anyhow::Result;
 use super::{Init, LastRun, catalog, recover_first};
 use crate::cli::Common;
 use crate::cli::init::InitArgs;
+use crate::command::files;
 use crate::command::gather::{Gathered, Places, gather};
 use crate::error::{ExitStatus, Problem};
 use crate::git::target::Target;
@@ -44,10 +45,7 @@ pub(in crate::command) fn rotate(
     ui: &mut Ui,
     rotation: &Rotation<'_>,
 ) -> Result<Outcome> {
-    let folder = common
-        .directory
-        .as_deref()
-        .map_or_else(|| world.folder.clone(), |dir| world.folder.join(dir));
+    let folder = files::working_folder(common, world);
     let config = common.config.as_deref().map(|file| world.folder.join(file));
     let places = Places {
         folder: &folder,

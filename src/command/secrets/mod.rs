@@ -5,12 +5,14 @@ mod apply;
 mod bundles;
 mod keys;
 mod list;
+mod live;
 mod next_ca;
 mod rotate;
 mod script;
 
 use anyhow::Result;
 
+use super::files;
 use super::gather::{Gathered, Places, gather};
 use super::init::{LastRun, catalog};
 use crate::cli::Common;
@@ -60,10 +62,7 @@ struct Repo {
 impl Repo {
     /// Opens the one that the common flags name.
     fn open(path: Option<&str>, common: &Common, world: &World) -> Result<Self> {
-        let folder = common
-            .directory
-            .as_deref()
-            .map_or_else(|| world.folder.clone(), |dir| world.folder.join(dir));
+        let folder = files::working_folder(common, world);
         let config = common.config.as_deref().map(|file| world.folder.join(file));
         let gathered = gather(&Places {
             folder: &folder,
