@@ -193,11 +193,8 @@ impl Sealer<'_> {
         {
             return Ok(());
         }
-        let material = self.inputs.material(needed, self.answers, cluster)?;
-        let here = here.and_then(|described| described.facts);
-        let is_same = here.as_ref().map(|facts| &facts.fingerprint)
-            == material.facts.as_ref().map(|facts| &facts.fingerprint);
-        if here.is_none() || is_same {
+        let is_known = here.is_some_and(|described| described.facts.is_some());
+        if !is_known || self.is_same(text, needed, cluster)? {
             return Ok(());
         }
         Err(Problem::invalid(format!(

@@ -166,11 +166,7 @@ fn parts(
         && let Some(inner) = layer.inner(text, file.text)
     {
         let stream = yaml::parse(&inner.text.clone());
-        for root in stream
-            .documents
-            .iter()
-            .filter_map(|document| document.root.as_ref())
-        {
+        for root in stream.roots() {
             let reader = Reader { root };
             values::images(
                 file,
@@ -223,11 +219,7 @@ fn generator(
             && let Some(inner) = layer.inner(text, file.text)
         {
             let stream = yaml::parse(&inner.text.clone());
-            for root in stream
-                .documents
-                .iter()
-                .filter_map(|document| document.root.as_ref())
-            {
+            for root in stream.roots() {
                 for element in root.items() {
                     define(file, &inner, element, "ApplicationSet elementsYaml", about);
                 }
@@ -277,11 +269,7 @@ fn template_patch(file: &mut File<'_>, layer: &Layer<'_>, node: &Node, about: &A
         return;
     };
     let stream = yaml::parse(&inner.text.clone());
-    for root in stream
-        .documents
-        .iter()
-        .filter_map(|document| document.root.as_ref())
-    {
+    for root in stream.roots() {
         let reader = Reader { root };
         spec(
             file,

@@ -1,5 +1,7 @@
 //! One file: read once, and looked at by every finder.
 
+use std::ops::Range;
+
 use super::found::{Form, Kind, Pin, Source, Unread};
 use super::layer::Layer;
 use super::node::Reader;
@@ -177,11 +179,7 @@ impl File<'_> {
             lines::templated(self, is_helmfile(self.path));
         }
         let layer = Layer::file(self.text);
-        for root in stream
-            .documents
-            .iter()
-            .filter_map(|document| document.root.as_ref())
-        {
+        for root in stream.roots() {
             let before = self.found.pins.len();
             self.document(&layer, root);
             // The MAC of SOPS covers values in clear too.
@@ -312,8 +310,25 @@ impl File<'_> {
         let editable = span.is_some();
         let at = layer.offset(node.span.start).unwrap_or(layer.start());
         let span = span.unwrap_or(at..at);
+        let mut pin = self.pin_at(span, value, kind, place, about);
+        if !editable {
+            pin.editable = false;
+            pin.why = Some("its text stands inside of a string that has escapes".to_owned());
+        }
+        Some(pin)
+    }
+
+    /// A pin of some bytes of the file.
+    pub(super) fn pin_at(
+        &self,
+        span: Range<usize>,
+        value: &str,
+        kind: Kind,
+        place: &str,
+        about: &About,
+    ) -> Pin {
         let (line, column) = position(self.text, span.start);
-        Some(Pin {
+        Pin {
             file: self.path.clone(),
             line,
             column,
@@ -328,15 +343,14 @@ impl File<'_> {
             default_of: None,
             defines: None,
             effective: true,
-            editable,
-            why: (!editable)
-                .then(|| "its text stands inside of a string that has escapes".to_owned()),
-        })
+            editable: true,
+            why: None,
+        }
     }
 }
 
 /// Line and column of a byte, both from 1, the column in characters.
-pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
+fn position(text: &str, at: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..at];
     let line = memchr::memchr_iter(b'\n', before).count() + 1;
     let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);

@@ -174,22 +174,7 @@ pub(super) fn patches(
         let Some(text) = reader.at(patch, &["patch"]) else {
             continue;
         };
-        let target = target(reader, patch);
-        let Some(inner) = text.as_str().and_then(|_| layer.inner(text, file.text)) else {
-            continue;
-        };
-        let stream = yaml::parse(&inner.text.clone());
-        for root in stream
-            .documents
-            .iter()
-            .filter_map(|document| document.root.as_ref())
-        {
-            if root.is_sequence() {
-                operations(file, &inner, Reader { root }, root, target.as_ref(), place);
-            } else {
-                file.document(&inner, root);
-            }
-        }
+        nested_with(file, layer, text, target(reader, patch).as_ref(), place);
     }
 }
 
@@ -318,11 +303,7 @@ fn nested_with(
         return;
     };
     let stream = yaml::parse(&inner.text.clone());
-    for root in stream
-        .documents
-        .iter()
-        .filter_map(|document| document.root.as_ref())
-    {
+    for root in stream.roots() {
         if root.is_sequence() {
             operations(file, &inner, Reader { root }, root, target, place);
         } else {

@@ -1,7 +1,7 @@
 //! Places that are found by their line: text of templates, Terraform, and markers in comments.
 
 use super::file::{About, File, Scope, Use};
-use super::found::{Form, Kind, Pin, Source, Unread};
+use super::found::{Kind, Source, Unread};
 use super::values::is_version;
 use crate::model::repo_path::RepoPath;
 
@@ -266,29 +266,11 @@ fn push(file: &mut File<'_>, at: usize, written: &str, kind: Kind, place: &str, 
     if value.is_empty() {
         return;
     }
-    let (line, column) = super::file::position(file.text, at);
     let span = at..at + written.len();
-    if file.found.pins.iter().any(|pin| pin.span == span) {
-        return;
+    if !file.found.pins.iter().any(|pin| pin.span == span) {
+        let pin = file.pin_at(span, value, kind, place, about);
+        file.found.pins.push(pin);
     }
-    file.found.pins.push(Pin {
-        file: file.path.clone(),
-        line,
-        column,
-        span,
-        place: place.to_owned(),
-        kind,
-        object: about.object.clone(),
-        chart: about.chart.clone(),
-        source: about.source.clone(),
-        value: value.to_owned(),
-        form: Form::of(value, kind),
-        default_of: None,
-        defines: None,
-        effective: true,
-        editable: true,
-        why: None,
-    });
 }
 
 fn unquoted(text: &str) -> &str {

@@ -20,11 +20,7 @@ pub fn find(text: &str, routes: &[PinRoute]) -> Option<Pin> {
     let stream = yaml::parse(text);
     for wanted in routes {
         let route = Route::parse(&wanted.route).ok()?;
-        for root in stream
-            .documents
-            .iter()
-            .filter_map(|document| document.root.as_ref())
-        {
+        for root in stream.roots() {
             let is_kind = |kind: &String| root.get("kind").and_then(Node::as_str) == Some(kind);
             if !wanted.kind.as_ref().is_none_or(is_kind) {
                 continue;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use granit_parser::{Event, Parser, ScanError, Span, StrInput};
 
 use super::build::{Builder, position, range};
-use super::node::{Comment, Document};
+use super::node::{Comment, Document, Node};
 use super::position::Position;
 use super::strict::complaints;
 
@@ -27,6 +27,13 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// Iterates over the top nodes of the readable documents; empty ones have none.
+    pub fn roots(&self) -> impl Iterator<Item = &Node> {
+        self.documents
+            .iter()
+            .filter_map(|document| document.root.as_ref())
+    }
+
     /// Returns the document with this number, unless it is broken or absent.
     pub fn document(&self, index: usize) -> Option<&Document> {
         self.documents

@@ -51,10 +51,7 @@ pub(super) fn find(tree: &dyn Tree, outlines: &[Outline<'_>], cas: &str) -> Resu
                 ),
             });
         }
-        let roots = stream
-            .documents
-            .iter()
-            .filter_map(|document| document.root.as_ref());
+        let roots = stream.roots();
         for (line, bundle) in roots.flat_map(bundles_of) {
             has_one = true;
             let here = fingerprints(&String::from_utf8_lossy(&bundle));
