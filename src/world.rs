@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::model::env::Env;
-use crate::registry::{HttpRegistry, Registry};
+use crate::registry::{Anonymous, Cache, HttpRegistry, Registry};
 
 /// What the program sees of the outside.
 pub struct World {
@@ -35,15 +35,17 @@ impl World {
                 .duration_since(std::time::UNIX_EPOCH)
                 .map_or(0, |d| i64::try_from(d.as_secs()).unwrap_or(0)),
         );
+        let env = Env::new(vars);
         Self {
-            env: Env::new(vars),
             folder,
             now,
             is_terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
-            registry: Box::new(HttpRegistry::new(concat!(
-                "haptic-scaffold/",
-                env!("CARGO_PKG_VERSION")
-            ))),
+            registry: Box::new(HttpRegistry::new(
+                concat!("haptic-scaffold/", env!("CARGO_PKG_VERSION")),
+                Box::new(Anonymous),
+                Cache::of(&env),
+            )),
+            env,
         }
     }
 }

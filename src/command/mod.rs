@@ -15,6 +15,7 @@ pub mod schema;
 pub mod sealing;
 pub mod secrets;
 pub mod shell;
+pub mod told;
 pub mod upgrade;
 pub mod values_lines;
 pub mod versions;

@@ -3,15 +3,72 @@
 //! Owns the seam for credentials. It must not read files or the environment itself: an
 //! implementation of [`Credentials`] that does so belongs beside this file.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as BASE64;
+use secrecy::{ExposeSecret as _, SecretString};
+use zeroize::Zeroizing;
+
+use super::session::percent_encode;
 use super::url::Url;
 
-/// Knows the logins for registries.
+/// Knows the logins for registries and Helm repositories.
 pub trait Credentials: Send + Sync {
-    /// Returns the login for a host as the Base64 text of `user:password`, which is also the form
-    /// of Docker's and Helm's configuration files.
+    /// Returns the login for a repository of an OCI registry.
     ///
-    /// `host` is lower case and holds the port where the address names one.
-    fn basic(&self, host: &str) -> Option<String>;
+    /// `place` is `HOST[:PORT]/REPOSITORY`, the host in lower case.
+    fn registry(&self, place: &str) -> Option<Login>;
+
+    /// Returns the login for a Helm repository by its address, without `/` at the end.
+    fn helm(&self, repository: &str) -> Option<Login>;
+
+    /// Says where a login for a repository of a registry was looked for, and whether there is one.
+    fn account_of_registry(&self, place: &str) -> String;
+
+    /// Says where a login for a Helm repository was looked for, and whether there is one.
+    fn account_of_helm(&self, repository: &str) -> String;
+}
+
+/// A login.
+#[derive(Debug, Clone)]
+pub enum Login {
+    /// The Base64 text of `user:password`.
+    Basic(SecretString),
+    /// A token that a token service changes for another.
+    Identity(SecretString),
+}
+
+impl Login {
+    /// Makes a login of a user and a password.
+    #[must_use]
+    pub fn of(user: &str, password: &str) -> Self {
+        let both = Zeroizing::new(format!("{user}:{password}"));
+        Self::Basic(BASE64.encode(both.as_bytes()).into())
+    }
+
+    /// Returns the value of an `Authorization` header; none for a token that isn't meant for one.
+    pub(super) fn basic(&self) -> Option<SecretString> {
+        match self {
+            Self::Basic(text) => Some(format!("Basic {}", text.expose_secret()).into()),
+            Self::Identity(_) => None,
+        }
+    }
+
+    /// Returns the form that changes an identity token for one for `query`, which names service and scope.
+    ///
+    /// From distribution's `docs/content/spec/auth/oauth.md`.
+    pub(super) fn refresh(&self, query: &str) -> Option<SecretString> {
+        match self {
+            Self::Basic(_) => None,
+            Self::Identity(token) => {
+                let token = Zeroizing::new(percent_encode(token.expose_secret()));
+                let form = format!(
+                    "grant_type=refresh_token&client_id=haptic-scaffold&refresh_token={}&{query}",
+                    token.as_str()
+                );
+                Some(form.into())
+            }
+        }
+    }
 }
 
 /// Knows no login: every source is asked anonymously.
@@ -19,19 +76,46 @@ pub trait Credentials: Send + Sync {
 pub struct Anonymous;
 
 impl Credentials for Anonymous {
-    fn basic(&self, _host: &str) -> Option<String> {
+    fn registry(&self, _place: &str) -> Option<Login> {
         None
+    }
+
+    fn helm(&self, _repository: &str) -> Option<Login> {
+        None
+    }
+
+    fn account_of_registry(&self, _place: &str) -> String {
+        "no login was looked for".to_owned()
+    }
+
+    fn account_of_helm(&self, _repository: &str) -> String {
+        "no login was looked for".to_owned()
     }
 }
 
-/// Returns the `Authorization` value for a Helm repository or a registry with basic logins.
-pub(super) fn basic_for(credentials: &dyn Credentials, url: &Url) -> Option<String> {
+/// Returns the login for a registry, if it may be sent there.
+pub(super) fn for_registry(
+    credentials: &dyn Credentials,
+    registry: &Url,
+    place: &str,
+) -> Option<Login> {
     // A login in plain text would be readable for everyone on the way.
-    if !url.is_private_transport() {
-        return None;
-    }
-    let login = credentials.basic(&url.host_and_port())?;
-    Some(format!("Basic {login}"))
+    let is_private = registry.is_private_transport();
+    is_private.then(|| credentials.registry(place)).flatten()
+}
+
+/// Returns the `Authorization` value for a Helm repository, by the address of its index, if it may be sent there.
+pub(super) fn for_helm(credentials: &dyn Credentials, index: &Url) -> Option<SecretString> {
+    let is_private = index.is_private_transport();
+    let login = is_private.then(|| credentials.helm(&repository_of(index)))??;
+    login.basic()
+}
+
+/// The address of a Helm repository by that of its index.
+pub(super) fn repository_of(index: &Url) -> String {
+    let index = index.to_string();
+    let repository = index.strip_suffix("/index.yaml").unwrap_or(&index);
+    repository.to_owned()
 }
 
 /// Tells whether the token service `realm` may receive the login of `registry`.

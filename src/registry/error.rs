@@ -33,11 +33,13 @@ pub enum RegistryError {
     #[error("{asked}: no trusted connection, {reason}")]
     Untrusted { asked: Asked, reason: String },
     /// The source wants other rights (401 or 403).
-    #[error("{asked}: access refused with status {status}{}", in_brackets(.detail))]
+    #[error("{asked}: access refused with status {status}{}{}", in_brackets(.detail), behind(.logins))]
     Denied {
         asked: Asked,
         status: u16,
         detail: Option<String>,
+        /// Where a login was looked for, and whether there was one.
+        logins: Option<String>,
     },
     /// The source knows no such address (404).
     #[error("{asked}: not found (status 404){}", in_brackets(.detail))]
@@ -74,9 +76,20 @@ pub enum RegistryError {
     /// The Helm repository is there but does not hold the chart.
     #[error("{asked}: the index has no chart of this name: `{chart}`")]
     NoSuchChart { asked: Asked, chart: String },
+    /// The Helm repository has the chart but not this version of it.
+    #[error("{asked}: the index has no version {version} of it")]
+    NoSuchVersion { asked: Asked, version: String },
 }
 
 impl RegistryError {
+    /// Adds to a refusal where a login was looked for.
+    pub(super) fn with_logins(mut self, account: impl FnOnce() -> String) -> Self {
+        if let Self::Denied { logins, .. } = &mut self {
+            *logins = Some(account());
+        }
+        self
+    }
+
     /// Returns the next step for the reader.
     #[must_use]
     pub fn hint(&self) -> String {
@@ -90,8 +103,8 @@ impl RegistryError {
                  `SSL_CERT_FILE`; or {GIVE}"
             ),
             Self::Denied { .. } => format!(
-                "check the address of the chart source; it is asked without a login, so for a \
-                 private one {GIVE}"
+                "check the address of the chart source and log in (`helm registry login HOST`, or \
+                 `helm repo add` with `--username`); or {GIVE}"
             ),
             Self::NotFound { asked, .. } if asked.url.ends_with("/index.yaml") => {
                 "check the address: it is that of the repository, without `index.yaml`".to_owned()
@@ -101,6 +114,10 @@ impl RegistryError {
                  some registries hide private charts this way: then {GIVE}"
             ),
             Self::NoSuchChart { .. } => "check the chart's name and the repository".to_owned(),
+            Self::NoSuchVersion { .. } => {
+                "check the version: the index may write it with a leading `v`, or without"
+                    .to_owned()
+            }
             Self::Busy { .. } => format!("try again later, or {GIVE}"),
             Self::Status { .. }
             | Self::TooLarge { .. }
@@ -118,6 +135,11 @@ fn in_brackets(detail: &Option<String>) -> String {
     detail
         .as_ref()
         .map_or_else(String::new, |text| format!(" ({text})"))
+}
+
+fn behind(text: &Option<String>) -> String {
+    text.as_ref()
+        .map_or_else(String::new, |text| format!("; {text}"))
 }
 
 fn wait_text(seconds: &Option<u64>) -> String {

@@ -1,203 +1,193 @@
 //! The versions of a chart in the index of a Helm repository.
 //!
-//! Owns the reading of `index.yaml`. It must not choose among the versions. Start from
-//! [`versions`].
+//! Owns what is asked of the repository: `index.yaml`, and the archives that it names. It must not choose among the
+//! versions. Start from [`HelmRepo`].
 
-use std::fmt;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::Deserialize;
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use secrecy::ExposeSecret as _;
 
-use super::Published;
 use super::credentials::{self, Credentials};
-use super::error::RegistryError;
-use super::http::{Ask, Http};
+use super::error::{Asked, RegistryError};
+use super::helm_index::{self, Entry};
+use super::http::{Ask, Http, Keep, Reply};
+use super::manifest;
 use super::url::Url;
+use super::{Published, Release};
 
-/// Lists the versions of a chart, without entries that have no version.
-///
-/// # Errors
-///
-/// A [`RegistryError`] when the index cannot be read or does not hold the chart.
-pub(super) fn versions(
-    http: &Http,
-    credentials: &dyn Credentials,
-    index: &Url,
-    chart: &str,
-) -> Result<Vec<Published>, RegistryError> {
-    let authorization = credentials::basic_for(credentials, index);
-    let ask = Ask {
-        aim: &format!("look `{chart}` up in the index"),
-        url: index,
-        accept: "application/yaml, text/yaml, application/x-yaml, */*;q=0.5",
-        authorization: authorization.as_deref(),
-    };
-    let reply = http.get(&ask)?.into_success()?;
-    let entries = read_index(&reply.body, chart)
-        .map_err(|reason| reply.malformed(format!("it is no chart index: {reason}")))?;
-    let chart = chart.to_owned();
-    let entries = entries.ok_or_else(|| RegistryError::NoSuchChart {
-        asked: ask.asked(),
-        chart,
-    })?;
-    Ok(entries.into_iter().flatten().filter_map(usable).collect())
-}
+const YAML: &str = "application/yaml, text/yaml, application/x-yaml, */*;q=0.5";
 
-fn usable(entry: Entry) -> Option<Published> {
-    let version = entry.version.0.filter(|version| !version.is_empty())?;
-    Some(Published {
-        version,
-        created: entry.created.0,
-    })
-}
-
-/// Reads the entries of one chart; `None` if the index does not hold it.
-fn read_index(body: &[u8], chart: &str) -> Result<Option<Vec<Option<Entry>>>, String> {
-    let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
-    let seed = IndexSeed { chart };
-    // Some repositories write JSON, which is valid YAML but read several times faster as JSON.
-    if text.trim_start().starts_with('{') {
-        let mut json = serde_json::Deserializer::from_str(text);
-        if let Ok(entries) = seed.deserialize(&mut json) {
-            return Ok(entries);
-        }
-    }
-    seed.deserialize(serde_yaml::Deserializer::from_str(text))
-        .map_err(|error| error.to_string())
-}
-
-/// One version in the index; the other fields are not needed.
-#[derive(Debug, Default, Deserialize)]
-struct Entry {
-    #[serde(default)]
-    version: Text,
-    #[serde(default)]
-    created: Text,
-}
-
-/// A text, or nothing where the index holds something else: one bad entry must not hide the rest.
-#[derive(Debug, Default)]
-struct Text(Option<String>);
-
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor)
-    }
-}
-
-struct TextVisitor;
-
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Text;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Text, E> {
-        Ok(Text(Some(text.to_owned())))
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Text, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Text, E> {
-        Ok(Text(None))
-    }
-
-    // An unquoted 1.10 has lost its last digit already, so numbers are not turned into texts.
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Text, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Text, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Text, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Text, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Text(None))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Text, A::Error> {
-        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Text(None))
-    }
-}
-
-/// Reads the index but builds only what belongs to one chart: an index may hold 15,000 versions.
+/// The index of a Helm repository, and how it is asked for.
 #[derive(Clone, Copy)]
-struct IndexSeed<'a> {
-    chart: &'a str,
+pub(super) struct HelmRepo<'a> {
+    pub(super) http: &'a Http,
+    pub(super) credentials: &'a dyn Credentials,
+    pub(super) indexes: &'a Indexes,
+    /// The address of `index.yaml`.
+    pub(super) index: &'a Url,
+    pub(super) chart: &'a str,
 }
 
-impl<'de> DeserializeSeed<'de> for IndexSeed<'_> {
-    type Value = Option<Vec<Option<Entry>>>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
-    }
+/// The indexes that were read in this run, by address: one serves all its charts.
+#[derive(Default)]
+pub(super) struct Indexes {
+    bodies: Mutex<HashMap<String, Arc<Index>>>,
+    charts: Mutex<HashMap<(String, String), Arc<Chart>>>,
 }
 
-impl<'de> Visitor<'de> for IndexSeed<'_> {
-    type Value = Option<Vec<Option<Entry>>>;
+struct Index {
+    /// The address after redirects, which addresses of archives are relative to.
+    url: Url,
+    body: Vec<u8>,
+}
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map with `entries`")
+/// The entries of one chart, and the address that theirs are relative to.
+struct Chart {
+    url: Url,
+    entries: Vec<Entry>,
+}
+
+impl HelmRepo<'_> {
+    /// Lists the versions of the chart, without entries that have no version.
+    ///
+    /// # Errors
+    ///
+    /// A [`RegistryError`] when the index cannot be read or does not hold the chart.
+    pub(super) fn versions(&self) -> Result<Vec<Published>, RegistryError> {
+        let chart = self.chart()?;
+        Ok(chart.entries.iter().filter_map(Entry::published).collect())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "entries" {
-                found = Some(map.next_value_seed(EntriesSeed { chart: self.chart })?);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
+    /// Says when a version was made, as the index has it. A Helm repository has no digests of tags.
+    ///
+    /// # Errors
+    ///
+    /// A [`RegistryError`] when the index cannot be read or does not hold the version.
+    pub(super) fn release(&self, version: &str) -> Result<Release, RegistryError> {
+        let chart = self.chart()?;
+        Ok(Release {
+            digest: None,
+            created: self.entry(&chart, version)?.created.0.clone(),
+        })
+    }
+
+    /// Fetches a version's archive, checked against the digest of the index where that has one.
+    ///
+    /// # Errors
+    ///
+    /// A [`RegistryError`] when the index does not hold it, its address isn't safe, or the bytes are others.
+    pub(super) fn archive(&self, version: &str) -> Result<Vec<u8>, RegistryError> {
+        let chart = self.chart()?;
+        let entry = self.entry(&chart, version)?;
+        let wrong = |reason: &str| RegistryError::Malformed {
+            asked: self.asked(),
+            reason: format!("the entry of version {version} {reason}"),
+        };
+        let digest = entry
+            .digest
+            .0
+            .as_ref()
+            .map(|digest| match digest.contains(':') {
+                true => digest.clone(),
+                false => format!("sha256:{digest}"),
+            });
+        let digest = digest.filter(|digest| manifest::is_digest(digest));
+        let address = entry.urls.0.as_ref();
+        let address = address.ok_or_else(|| wrong("has no address of an archive"))?;
+        let url = chart
+            .url
+            .follow(address)
+            .map_err(|why| RegistryError::UnsafeTarget {
+                asked: self.asked(),
+                reason: why,
+            })?;
+        let authorization = credentials::for_helm(self.credentials, self.index)
+            .filter(|_| url.same_origin(self.index));
+        let reply = self.http.get(&Ask {
+            authorization: authorization.as_ref().map(|text| text.expose_secret()),
+            keep: digest.as_deref().map_or(Keep::No, Keep::Digest),
+            ..Ask::new(
+                &format!("fetch version {version} of `{}`", self.chart),
+                &url,
+                "*/*",
+            )
+        })?;
+        let reply = self.judge(reply)?;
+        if let Some(digest) = digest {
+            manifest::check(&reply.body, &digest).map_err(|why| reply.malformed(why))?;
         }
-        found.ok_or_else(|| de::Error::missing_field("entries"))
-    }
-}
-
-struct EntriesSeed<'a> {
-    chart: &'a str,
-}
-
-impl<'de> DeserializeSeed<'de> for EntriesSeed<'_> {
-    type Value = Option<Vec<Option<Entry>>>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for EntriesSeed<'_> {
-    type Value = Option<Vec<Option<Entry>>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map from chart names to lists of versions")
+        Ok(reply.body)
     }
 
-    // An empty repository may write `entries:` without a value.
-    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
+    fn entry<'c>(&self, chart: &'c Chart, version: &str) -> Result<&'c Entry, RegistryError> {
+        let is_it = |entry: &&Entry| entry.version.0.as_deref() == Some(version);
+        let entry = chart.entries.iter().find(is_it);
+        entry.ok_or_else(|| RegistryError::NoSuchVersion {
+            asked: self.asked(),
+            version: version.to_owned(),
+        })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(key) = map.next_key::<String>()? {
-            if key == self.chart {
-                let entries: Option<Vec<Option<Entry>>> = map.next_value()?;
-                found = Some(entries.unwrap_or_default());
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
+    fn chart(&self) -> Result<Arc<Chart>, RegistryError> {
+        let key = (self.index.to_string(), self.chart.to_owned());
+        let known = locked(&self.indexes.charts).get(&key).cloned();
+        if let Some(chart) = known {
+            return Ok(chart);
         }
-        Ok(found)
+        let index = self.index()?;
+        let entries = helm_index::read(&index.body, self.chart);
+        let entries = entries.map_err(|reason| RegistryError::Malformed {
+            asked: self.asked(),
+            reason: format!("it is no chart index: {reason}"),
+        })?;
+        let entries = entries.ok_or_else(|| RegistryError::NoSuchChart {
+            asked: self.asked(),
+            chart: self.chart.to_owned(),
+        })?;
+        let url = index.url.clone();
+        let chart = Arc::new(Chart { url, entries });
+        locked(&self.indexes.charts).insert(key, Arc::clone(&chart));
+        Ok(chart)
     }
+
+    fn index(&self) -> Result<Arc<Index>, RegistryError> {
+        let key = self.index.to_string();
+        let known = locked(&self.indexes.bodies).get(&key).cloned();
+        if let Some(index) = known {
+            return Ok(index);
+        }
+        let authorization = credentials::for_helm(self.credentials, self.index);
+        let reply = self.http.get(&Ask {
+            authorization: authorization.as_ref().map(|text| text.expose_secret()),
+            keep: Keep::WhileUnchanged,
+            ..Ask::new(&self.aim(), self.index, YAML)
+        })?;
+        let reply = self.judge(reply)?;
+        let index = Arc::new(Index {
+            url: reply.url,
+            body: reply.body,
+        });
+        locked(&self.indexes.bodies).insert(key, Arc::clone(&index));
+        Ok(index)
+    }
+
+    fn judge(&self, reply: Reply) -> Result<Reply, RegistryError> {
+        let repository = credentials::repository_of(self.index);
+        reply
+            .into_success()
+            .map_err(|why| why.with_logins(|| self.credentials.account_of_helm(&repository)))
+    }
+
+    fn aim(&self) -> String {
+        format!("look `{}` up in the index", self.chart)
+    }
+
+    fn asked(&self) -> Asked {
+        Ask::new(&self.aim(), self.index, YAML).asked()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

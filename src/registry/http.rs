@@ -1,4 +1,4 @@
-//! One GET with all that makes it safe: limits, retries, redirects.
+//! One GET with all that makes it safe: limits, retries, redirects, and the answers of earlier runs.
 //!
 //! Owns the connection settings, time-outs, back-off and the rule that an `Authorization` header
 //! never leaves its origin. It must not know registries or read bodies. Start from [`Http::get`].
@@ -8,12 +8,15 @@ use std::thread;
 use std::time::Duration;
 
 use rustls::crypto::aws_lc_rs;
+use secrecy::{ExposeSecret as _, SecretString};
 use ureq::Agent;
-use ureq::http::{HeaderMap, Response};
+use ureq::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use ureq::tls::{RootCerts, TlsConfig};
 
+use super::cache::{Cache, Head};
 use super::error::{Asked, RegistryError};
 use super::failure::{Failure, broken_body, no_answer};
+use super::manifest;
 use super::url::Url;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,6 +35,18 @@ pub(super) struct Http {
     agent: Agent,
     pause: Pause,
     max_body: u64,
+    cache: Cache,
+}
+
+/// Whether an answer is kept for later runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep<'a> {
+    /// Not at all.
+    No,
+    /// As long as the source says, each time anew, that it is unchanged.
+    WhileUnchanged,
+    /// For ever, since the digest says what it is; the source isn't asked again.
+    Digest(&'a str),
 }
 
 /// One question to one address.
@@ -43,9 +58,21 @@ pub(super) struct Ask<'a> {
     pub(super) accept: &'static str,
     /// The whole value of the `Authorization` header.
     pub(super) authorization: Option<&'a str>,
+    pub(super) keep: Keep<'a>,
 }
 
-impl Ask<'_> {
+impl<'a> Ask<'a> {
+    /// Makes a question without an authorization whose answer isn't kept.
+    pub(super) fn new(aim: &'a str, url: &'a Url, accept: &'static str) -> Self {
+        Self {
+            aim,
+            url,
+            accept,
+            authorization: None,
+            keep: Keep::No,
+        }
+    }
+
     /// Returns the first half of an error message.
     pub(super) fn asked(&self) -> Asked {
         Asked {
@@ -66,10 +93,16 @@ pub(super) struct Reply {
     asked: Asked,
 }
 
+/// A form that is sent instead of only asking.
+type Form<'a> = Option<&'a SecretString>;
+
 impl Http {
     /// Makes a client with the limits of this module.
-    pub(super) fn new(user_agent: &str) -> Self {
-        Self::with_limits(user_agent, Box::new(thread::sleep), MAX_BODY)
+    pub(super) fn new(user_agent: &str, cache: Cache) -> Self {
+        Self {
+            cache,
+            ..Self::with_limits(user_agent, Box::new(thread::sleep), MAX_BODY)
+        }
     }
 
     /// Makes a client with its own way to wait and its own limit for bodies.
@@ -93,7 +126,14 @@ impl Http {
             agent: config.new_agent(),
             pause,
             max_body,
+            cache: Cache::none(),
         }
+    }
+
+    /// Takes the folder that answers are kept in.
+    #[cfg(test)]
+    pub(super) fn with_cache(self, cache: Cache) -> Self {
+        Self { cache, ..self }
     }
 
     /// Asks, follows redirects and returns the last answer, whatever its status.
@@ -103,14 +143,44 @@ impl Http {
     /// A [`RegistryError`] when no complete answer came, the server stayed busy, or a redirect is
     /// not safe.
     pub(super) fn get(&self, ask: &Ask<'_>) -> Result<Reply, RegistryError> {
+        let Keep::Digest(digest) = ask.keep else {
+            return self.follow(ask);
+        };
+        if let Some((head, body)) = self.cache.get(digest) {
+            return Ok(Reply::kept(ask, &head, body));
+        }
+        let reply = self.follow(ask)?;
+        if reply.status == 200 && manifest::check(&reply.body, digest).is_ok() {
+            self.cache.put(digest, &reply.head(), &reply.body);
+        }
+        Ok(reply)
+    }
+
+    /// Sends a form and returns the answer, whatever its status. Redirects are not followed.
+    ///
+    /// # Errors
+    ///
+    /// A [`RegistryError`] when no complete answer came, or the server stayed busy.
+    pub(super) fn post_form(
+        &self,
+        ask: &Ask<'_>,
+        form: &SecretString,
+    ) -> Result<Reply, RegistryError> {
+        self.send_patiently(ask, Some(form))
+    }
+
+    fn follow(&self, ask: &Ask<'_>) -> Result<Reply, RegistryError> {
         let mut url = ask.url.clone();
+        let mut keep = ask.keep;
         let mut authorization = ask.authorization;
         for _ in 0..=MAX_REDIRECTS {
-            let reply = self.get_patiently(&Ask {
+            let step = Ask {
                 url: &url,
                 authorization,
+                keep,
                 ..*ask
-            })?;
+            };
+            let reply = self.send_patiently(&step, None)?;
             let Some(location) = reply.redirect() else {
                 return Ok(reply);
             };
@@ -123,6 +193,10 @@ impl Http {
             if !next.same_origin(ask.url) {
                 authorization = None;
             }
+            // The query of a redirect is a signature for this one time.
+            if next.has_query() {
+                keep = Keep::No;
+            }
             url = next;
         }
         Err(RegistryError::Malformed {
@@ -131,10 +205,10 @@ impl Http {
         })
     }
 
-    fn get_patiently(&self, ask: &Ask<'_>) -> Result<Reply, RegistryError> {
+    fn send_patiently(&self, ask: &Ask<'_>, form: Form<'_>) -> Result<Reply, RegistryError> {
         let mut tries = 1;
         loop {
-            let wait = match self.get_once(ask) {
+            let wait = match self.send_once(ask, form) {
                 Ok(reply) if !reply.is_busy() => return Ok(reply),
                 Ok(reply) => {
                     let wanted = reply.retry_after();
@@ -157,30 +231,74 @@ impl Http {
         }
     }
 
-    fn get_once(&self, ask: &Ask<'_>) -> Result<Reply, Failure> {
-        let mut request = self
-            .agent
-            .get(ask.url.request_text())
-            .header("Accept", ask.accept);
-        if let Some(authorization) = ask.authorization {
-            request = request.header("Authorization", authorization);
-        }
-        // A proxy elsewhere would look for the loopback host on its own machine.
-        let answer = if ask.url.is_loopback() {
-            request.config().proxy(None).build().call()
-        } else {
-            request.call()
+    fn send_once(&self, ask: &Ask<'_>, form: Form<'_>) -> Result<Reply, Failure> {
+        let key = format!("{} {}", ask.accept, ask.url.request_text());
+        let kept = match ask.keep {
+            Keep::WhileUnchanged => self.cache.get(&key),
+            Keep::No | Keep::Digest(_) => None,
         };
+        let known = kept.as_ref().map(|(head, _)| head);
+        let answer = self.call(ask, known, form);
         let mut response = answer.map_err(|error| no_answer(&ask.asked(), &error))?;
         let body = self.read_body(ask, &mut response)?;
         let (head, _) = response.into_parts();
-        Ok(Reply {
-            status: head.status.as_u16(),
+        let status = head.status.as_u16();
+        if let (304, Some((head, body))) = (status, kept) {
+            return Ok(Reply::kept(ask, &head, body));
+        }
+        let reply = Reply {
+            status,
             url: ask.url.clone(),
             body,
             headers: head.headers,
             asked: ask.asked(),
-        })
+        };
+        if ask.keep == Keep::WhileUnchanged && status == 200 && reply.may_be_kept() {
+            self.cache.put(&key, &reply.head(), &reply.body);
+        }
+        Ok(reply)
+    }
+
+    fn call(
+        &self,
+        ask: &Ask<'_>,
+        known: Option<&Head>,
+        form: Form<'_>,
+    ) -> Result<Response<ureq::Body>, ureq::Error> {
+        let is_text = |text: &String| HeaderValue::from_str(text).ok();
+        let headers = [
+            (header::ACCEPT, HeaderValue::from_str(ask.accept).ok()),
+            (header::AUTHORIZATION, ask.authorization.map(sensitive)),
+            (
+                header::IF_NONE_MATCH,
+                known.and_then(|head| head.etag.as_ref().and_then(is_text)),
+            ),
+            (
+                header::IF_MODIFIED_SINCE,
+                known.and_then(|head| head.last_modified.as_ref().and_then(is_text)),
+            ),
+        ];
+        let headers: Vec<(HeaderName, HeaderValue)> = headers
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect();
+        let address = ask.url.request_text();
+        // A proxy elsewhere would look for the loopback host on its own machine.
+        let is_here = ask.url.is_loopback();
+        if let Some(form) = form {
+            let request = with(self.agent.post(address), headers)
+                .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+            let form = form.expose_secret();
+            return match is_here {
+                true => request.config().proxy(None).build().send(form),
+                false => request.send(form),
+            };
+        }
+        let request = with(self.agent.get(address), headers);
+        match is_here {
+            true => request.config().proxy(None).build().call(),
+            false => request.call(),
+        }
     }
 
     fn read_body(
@@ -204,6 +322,35 @@ impl Http {
 }
 
 impl Reply {
+    /// An answer of an earlier run that still holds.
+    fn kept(ask: &Ask<'_>, head: &Head, body: Vec<u8>) -> Self {
+        let links = head.links.iter();
+        let links = links.filter_map(|link| HeaderValue::from_str(link).ok());
+        Self {
+            status: 200,
+            url: ask.url.clone(),
+            body,
+            headers: links.map(|link| (header::LINK, link)).collect(),
+            asked: ask.asked(),
+        }
+    }
+
+    /// What of the head is kept.
+    fn head(&self) -> Head {
+        let first = |name| self.headers(name).next().map(str::to_owned);
+        Head {
+            etag: first("etag"),
+            last_modified: first("last-modified"),
+            links: self.headers("link").map(str::to_owned).collect(),
+        }
+    }
+
+    /// Whether it can be asked for again by a validator, and nobody forbids to keep it.
+    fn may_be_kept(&self) -> bool {
+        let forbids = |line: &str| line.to_ascii_lowercase().contains("no-store");
+        self.head().has_validator() && !self.headers("cache-control").any(forbids)
+    }
+
     /// Returns the values of a header, as far as they are text.
     pub(super) fn headers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let values = self.headers.get_all(name).into_iter();
@@ -224,6 +371,7 @@ impl Reply {
                 asked,
                 status,
                 detail,
+                logins: None,
             }),
             404 => Err(RegistryError::NotFound { asked, detail }),
             _ => Err(RegistryError::Status {
@@ -284,6 +432,23 @@ impl Reply {
             .collect();
         (!line.is_empty()).then_some(line)
     }
+}
+
+/// A header's value that no log of the client shows. What isn't a header's text is sent as nothing, and refused by the source.
+fn sensitive(text: &str) -> HeaderValue {
+    let value = HeaderValue::from_str(text);
+    let mut value = value.unwrap_or_else(|_| HeaderValue::from_static(""));
+    value.set_sensitive(true);
+    value
+}
+
+fn with<B>(
+    request: ureq::RequestBuilder<B>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+) -> ureq::RequestBuilder<B> {
+    headers.into_iter().fold(request, |request, (name, value)| {
+        request.header(name, value)
+    })
 }
 
 fn back_off(tries: u32) -> Duration {

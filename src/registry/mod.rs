@@ -1,19 +1,24 @@
-//! Asks a chart source for the versions it has published.
+//! Asks a chart source for the versions it has published, and what belongs to them.
 //!
-//! Owns the look-up in OCI registries and Helm repositories and the choice of the newest stable
-//! version. An effect module: it reads the network and nothing else. It must not write, not read
-//! files or options, not decide what a version means for a pin, and never hold credentials in an
-//! address. Start from [`Registry`]; [`HttpRegistry`] is the real one.
+//! Owns the look-up in OCI registries, Helm repositories and Git repositories and the choice of the
+//! newest stable version. An effect module: it reads the network and the files that hold logins, and
+//! writes its own cache alone. It must not read options, not decide what a version means for a pin,
+//! and never hold credentials in an address. Start from [`Registry`]; [`HttpRegistry`] is the real one.
 
+mod cache;
 mod challenge;
 mod credentials;
 mod error;
 mod failure;
+mod git_tags;
+mod helm_index;
 mod helm_repo;
 mod http;
 mod link;
+mod manifest;
 mod newest;
 mod oci;
+mod session;
 mod source;
 mod url;
 
@@ -23,13 +28,18 @@ mod test_server;
 mod tests;
 #[cfg(test)]
 mod tests_login;
+#[cfg(test)]
+mod tests_release;
 
-pub use credentials::{Anonymous, Credentials};
+pub use cache::Cache;
+pub use credentials::{Anonymous, Credentials, Login};
 pub use error::{Asked, RegistryError};
 pub use newest::newest_stable;
 pub use source::{AddressError, ChartSource};
 
+use helm_repo::{HelmRepo, Indexes};
 use http::{Ask, Http};
+use session::{Session, Tokens};
 use source::Place;
 use url::Url;
 
@@ -40,6 +50,15 @@ pub struct Published {
     /// cannot hold `+` and Helm writes `_` for it.
     pub version: String,
     /// When it was published, as the source writes it. OCI tag lists do not say.
+    pub created: Option<String>,
+}
+
+/// What a source says about one version.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Release {
+    /// The digest of the manifest that the version's tag has now, as `sha256:…`. Helm repositories have none.
+    pub digest: Option<String>,
+    /// When it was published, as the source writes it.
     pub created: Option<String>,
 }
 
@@ -54,6 +73,29 @@ pub trait Registry {
     /// A [`RegistryError`] when the source cannot be reached, refuses, or answers with something
     /// that is not a complete list. A partial list is never returned.
     fn versions(&self, source: &ChartSource) -> Result<Vec<Published>, RegistryError>;
+
+    /// Says what the source has about one version, in the spelling that [`Self::versions`] gave.
+    ///
+    /// # Errors
+    ///
+    /// A [`RegistryError`] when the source cannot be asked, does not have the version, or what it
+    /// has is not what its digest says.
+    fn release(&self, source: &ChartSource, version: &str) -> Result<Release, RegistryError>;
+
+    /// Fetches the archive (`.tgz`) of one version. It is compared with the digest that an OCI
+    /// manifest or an index has; an index may have none.
+    ///
+    /// # Errors
+    ///
+    /// A [`RegistryError`] as from [`Self::release`], or when the version is no chart.
+    fn archive(&self, source: &ChartSource, version: &str) -> Result<Vec<u8>, RegistryError>;
+
+    /// Lists the tags of a Git repository by their names, in the order of the repository.
+    ///
+    /// # Errors
+    ///
+    /// A [`RegistryError`] when the repository cannot be asked, or its address is not one that is.
+    fn git_tags(&self, address: &str) -> Result<Vec<String>, RegistryError>;
 
     /// Fetches a public file by its `https` address, or by `http` from this machine.
     ///
@@ -70,21 +112,43 @@ pub trait Registry {
 pub struct HttpRegistry {
     http: Http,
     credentials: Box<dyn Credentials>,
+    tokens: Tokens,
+    indexes: Indexes,
 }
 
 impl HttpRegistry {
-    /// Makes a registry client without credentials.
+    /// Makes a registry client that logs in where `credentials` knows a login, and keeps answers in `cache`.
     #[must_use]
-    pub fn new(user_agent: &str) -> Self {
-        Self::with_credentials(user_agent, Box::new(Anonymous))
+    pub fn new(user_agent: &str, credentials: Box<dyn Credentials>, cache: Cache) -> Self {
+        Self::with(Http::new(user_agent, cache), credentials)
     }
 
-    /// Makes a registry client that logs in where `credentials` knows a login.
-    #[must_use]
-    pub fn with_credentials(user_agent: &str, credentials: Box<dyn Credentials>) -> Self {
+    fn with(http: Http, credentials: Box<dyn Credentials>) -> Self {
         Self {
-            http: Http::new(user_agent),
+            http,
             credentials,
+            tokens: Tokens::default(),
+            indexes: Indexes::default(),
+        }
+    }
+
+    fn session<'a>(&'a self, registry: &'a Url, repository: &'a str) -> Session<'a> {
+        Session {
+            http: &self.http,
+            credentials: self.credentials.as_ref(),
+            tokens: &self.tokens,
+            registry,
+            repository,
+        }
+    }
+
+    fn helm_repo<'a>(&'a self, index: &'a Url, chart: &'a str) -> HelmRepo<'a> {
+        HelmRepo {
+            http: &self.http,
+            credentials: self.credentials.as_ref(),
+            indexes: &self.indexes,
+            index,
+            chart,
         }
     }
 }
@@ -102,16 +166,37 @@ pub fn shown(address: &str) -> String {
 
 impl Registry for HttpRegistry {
     fn versions(&self, source: &ChartSource) -> Result<Vec<Published>, RegistryError> {
-        let credentials = self.credentials.as_ref();
         match &source.place {
             Place::Oci {
                 registry,
                 repository,
-            } => oci::versions(&self.http, credentials, registry, repository),
-            Place::Http { index, chart } => {
-                helm_repo::versions(&self.http, credentials, index, chart)
-            }
+            } => oci::versions(self.session(registry, repository)),
+            Place::Http { index, chart } => self.helm_repo(index, chart).versions(),
         }
+    }
+
+    fn release(&self, source: &ChartSource, version: &str) -> Result<Release, RegistryError> {
+        match &source.place {
+            Place::Oci {
+                registry,
+                repository,
+            } => oci::release(self.session(registry, repository), version),
+            Place::Http { index, chart } => self.helm_repo(index, chart).release(version),
+        }
+    }
+
+    fn archive(&self, source: &ChartSource, version: &str) -> Result<Vec<u8>, RegistryError> {
+        match &source.place {
+            Place::Oci {
+                registry,
+                repository,
+            } => oci::archive(self.session(registry, repository), version),
+            Place::Http { index, chart } => self.helm_repo(index, chart).archive(version),
+        }
+    }
+
+    fn git_tags(&self, address: &str) -> Result<Vec<String>, RegistryError> {
+        git_tags::list(&self.http, address)
     }
 
     fn file(&self, aim: &str, address: &str) -> Result<Vec<u8>, RegistryError> {
@@ -130,12 +215,7 @@ impl Registry for HttpRegistry {
                 "it is not encrypted, so somebody between could put a certificate of their own in its place",
             ));
         }
-        let ask = Ask {
-            aim,
-            url: &url,
-            accept: "*/*",
-            authorization: None,
-        };
+        let ask = Ask::new(aim, &url, "*/*");
         Ok(self.http.get(&ask)?.into_success()?.body)
     }
 }

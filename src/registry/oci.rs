@@ -1,47 +1,42 @@
-//! The tags of a chart in an OCI registry.
+//! The tags of a chart in an OCI registry, and what a tag has.
 //!
-//! Owns the tag list with its pages, and the exchange of a 401 for a token. It must not choose
-//! among the tags. Start from [`versions`].
+//! Owns the tag list with its pages, manifests and archives. It must not choose among the tags.
+//! Start from [`versions`].
 
 use serde::Deserialize;
 
-use super::Published;
-use super::challenge::{self, Challenge};
-use super::credentials::{self, Credentials};
 use super::error::RegistryError;
-use super::http::{Ask, Http, Reply};
+use super::http::{Ask, Keep, Reply};
 use super::link;
+use super::manifest::{self, Descriptor, Manifest};
+use super::session::Session;
 use super::url::Url;
+use super::{Published, Release};
 
 const MAX_PAGES: usize = 100;
 const JSON: &str = "application/json";
+const ANYTHING: &str = "*/*";
 
 /// Lists all tags of a repository; `_` is read as `+`.
 ///
 /// # Errors
 ///
 /// A [`RegistryError`] when a page cannot be read or the list does not end.
-pub(super) fn versions(
-    http: &Http,
-    credentials: &dyn Credentials,
-    registry: &Url,
-    repository: &str,
-) -> Result<Vec<Published>, RegistryError> {
-    let mut session = Session {
-        http,
-        credentials,
-        registry,
-        repository,
-        aim: format!("list the tags of `{repository}`"),
-        authorization: None,
+pub(super) fn versions(session: Session<'_>) -> Result<Vec<Published>, RegistryError> {
+    let aim = format!("list the tags of `{}`", session.repository);
+    let page = |url: &Url| {
+        session.get(&Ask {
+            keep: Keep::WhileUnchanged,
+            ..Ask::new(&aim, url, JSON)
+        })
     };
-    let mut reply = session.first_page()?;
+    let mut reply = first_page(session, &page)?;
     let mut tags = read_page(&reply)?;
     for _ in 1..MAX_PAGES {
         let Some(next) = next_page(&reply)? else {
             return Ok(tags.iter().map(|tag| published(tag)).collect());
         };
-        reply = session.page(&next)?.into_success()?;
+        reply = session.judge(page(&next)?)?;
         tags.extend(read_page(&reply)?);
     }
     match next_page(&reply)? {
@@ -50,111 +45,134 @@ pub(super) fn versions(
     }
 }
 
-/// The exchange with one registry about one repository.
-struct Session<'a> {
-    http: &'a Http,
-    credentials: &'a dyn Credentials,
-    registry: &'a Url,
-    repository: &'a str,
-    aim: String,
-    authorization: Option<String>,
+/// Asks for large pages, and without a size where the registry refuses it.
+///
+/// Old Distribution answers 400 to a size above its limit, Quay 413.
+fn first_page(
+    session: Session<'_>,
+    page: &dyn Fn(&Url) -> Result<Reply, RegistryError>,
+) -> Result<Reply, RegistryError> {
+    let reply = page(&session.url("tags/list?n=1000"))?;
+    if !matches!(reply.status, 400 | 413) {
+        return session.judge(reply);
+    }
+    session.judge(page(&session.url("tags/list"))?)
 }
 
-impl Session<'_> {
-    /// Asks for large pages, and without a size where the registry refuses it.
-    ///
-    /// Old Distribution answers 400 to a size above its limit, Quay 413.
-    fn first_page(&mut self) -> Result<Reply, RegistryError> {
-        let path = format!("/v2/{}/tags/list", self.repository);
-        let reply = self.page(&self.registry.with_target(format!("{path}?n=1000")))?;
-        if !matches!(reply.status, 400 | 413) {
-            return reply.into_success();
-        }
-        self.page(&self.registry.with_target(path))?.into_success()
+/// Says what the tag of a version has now.
+///
+/// # Errors
+///
+/// A [`RegistryError`] when there is no such tag, or its manifest cannot be read.
+pub(super) fn release(session: Session<'_>, version: &str) -> Result<Release, RegistryError> {
+    let tagged = fetch_tag(session, version)?;
+    if let Some(created) = tagged.manifest.created() {
+        return Ok(tagged.release(Some(created.to_owned())));
     }
+    let chart = chart_manifest(session, &tagged)?;
+    let created = match (chart.created(), &chart.config) {
+        (Some(created), _) => Some(created.to_owned()),
+        (None, Some(config)) => {
+            manifest::created_in_config(&blob(session, "read when it was made", config)?)
+        }
+        (None, None) => None,
+    };
+    Ok(tagged.release(created))
+}
 
-    /// Asks for one page, with a new authorization if the old one does not do.
-    fn page(&mut self, url: &Url) -> Result<Reply, RegistryError> {
-        let own = url.same_origin(self.registry);
-        let reply = self.ask(url, own)?;
-        // A link to another host gets no token, and what that host demands is not answered. The
-        // same holds for a challenge that came after a redirect.
-        if reply.status != 401 || !own || !reply.url.same_origin(self.registry) {
-            return Ok(reply);
-        }
-        match self.authorize(&reply)? {
-            Some(authorization) => self.authorization = Some(authorization),
-            None => return Ok(reply),
-        }
-        self.ask(url, own)
-    }
+/// Fetches the chart's archive, checked against the digest of its manifest.
+///
+/// # Errors
+///
+/// A [`RegistryError`] when there is no such tag, it is no chart, or the bytes are not those that
+/// the manifest names.
+pub(super) fn archive(session: Session<'_>, version: &str) -> Result<Vec<u8>, RegistryError> {
+    let tagged = fetch_tag(session, version)?;
+    let chart = chart_manifest(session, &tagged)?;
+    let layer = chart.chart_layer().ok_or_else(|| {
+        tagged
+            .reply
+            .malformed("it is no Helm chart: no layer is one")
+    })?;
+    blob(
+        session,
+        &format!("fetch version {version} of the chart"),
+        layer,
+    )
+}
 
-    fn ask(&self, url: &Url, own: bool) -> Result<Reply, RegistryError> {
-        self.http.get(&Ask {
-            aim: &self.aim,
-            url,
-            accept: JSON,
-            authorization: self.authorization.as_deref().filter(|_| own),
-        })
-    }
+/// A tag's manifest.
+struct Tagged {
+    manifest: Manifest,
+    digest: String,
+    reply: Reply,
+}
 
-    /// Turns a 401 into an authorization; `None` where no login is known that it asks for.
-    fn authorize(&self, refused: &Reply) -> Result<Option<String>, RegistryError> {
-        let challenges: Vec<Challenge> = refused
-            .headers("www-authenticate")
-            .flat_map(challenge::parse)
-            .collect();
-        if let Some(bearer) = challenges.iter().find(|c| c.is("Bearer")) {
-            return self.fetch_token(refused, bearer).map(Some);
+impl Tagged {
+    fn release(&self, created: Option<String>) -> Release {
+        Release {
+            digest: Some(self.digest.clone()),
+            created,
         }
-        if challenges.iter().any(|c| c.is("Basic")) {
-            return Ok(credentials::basic_for(self.credentials, self.registry));
-        }
-        Ok(None)
     }
+}
 
-    fn fetch_token(&self, refused: &Reply, bearer: &Challenge) -> Result<String, RegistryError> {
-        let realm = bearer
-            .parameter("realm")
-            .ok_or_else(|| refused.malformed("it asks for a token but names no realm"))?;
-        let realm = self
-            .registry
-            .follow(realm)
-            .map_err(|reason| refused.unsafe_target(reason))?;
-        let login = if credentials::may_receive_login(self.registry, &realm) {
-            credentials::basic_for(self.credentials, self.registry)
-        } else {
-            None
-        };
-        let reply = self
-            .http
-            .get(&Ask {
-                aim: &format!("get a token for `{}`", self.repository),
-                url: &realm.with_target(self.token_target(&realm, bearer)),
-                accept: JSON,
-                authorization: login.as_deref(),
-            })?
-            .into_success()?;
-        let token = read_token(&reply)?;
-        Ok(format!("Bearer {token}"))
+fn fetch_tag(session: Session<'_>, version: &str) -> Result<Tagged, RegistryError> {
+    // Tags cannot hold `+`; Helm writes `_` for it.
+    let tag = version.replace('+', "_");
+    let aim = format!("read the manifest of the tag `{tag}`");
+    let url = session.url(&format!("manifests/{tag}"));
+    let reply = session.success(&Ask::new(&aim, &url, manifest::TYPES))?;
+    let digest = manifest::sha256(&reply.body);
+    let named = reply.headers("docker-content-digest").next();
+    if let Some(named) = named.filter(|named| named.starts_with("sha256:") && *named != digest) {
+        let why = format!("its digest is {digest} and not {named}, which the registry says it has");
+        return Err(reply.malformed(why));
     }
+    let manifest = Manifest::read(&reply.body).map_err(|why| reply.malformed(why))?;
+    Ok(Tagged {
+        manifest,
+        digest,
+        reply,
+    })
+}
 
-    fn token_target(&self, realm: &Url, bearer: &Challenge) -> String {
-        let default_scope = format!("repository:{}:pull", self.repository);
-        let scopes = bearer.parameter("scope").unwrap_or(&default_scope);
-        let service = bearer.parameter("service").map(|name| ("service", name));
-        // Several scopes stand in one parameter of the challenge, but token services read one
-        // scope from each parameter of the query.
-        let scopes = scopes.split_ascii_whitespace().map(|one| ("scope", one));
-        let mut target = realm.target().to_owned();
-        for (name, value) in service.into_iter().chain(scopes) {
-            target.push(if target.contains('?') { '&' } else { '?' });
-            target.push_str(name);
-            target.push('=');
-            target.push_str(&percent_encode(value));
-        }
-        target
+/// The manifest with the chart's layers: that of the tag, or the one that an index leads to.
+fn chart_manifest(session: Session<'_>, tagged: &Tagged) -> Result<Manifest, RegistryError> {
+    if !tagged.manifest.is_index() {
+        return Ok(tagged.manifest.clone());
     }
+    let inner = tagged.manifest.chart_in_index().ok_or_else(|| {
+        tagged
+            .reply
+            .malformed("it is an index of several images, none of which says to be a chart")
+    })?;
+    let body = by_digest(session, "read the chart's manifest", "manifests", inner)?;
+    Manifest::read(&body).map_err(|why| tagged.reply.malformed(why))
+}
+
+fn blob(session: Session<'_>, aim: &str, of: &Descriptor) -> Result<Vec<u8>, RegistryError> {
+    by_digest(session, aim, "blobs", of)
+}
+
+/// Fetches what a descriptor names and compares it with the descriptor.
+fn by_digest(
+    session: Session<'_>,
+    aim: &str,
+    folder: &str,
+    of: &Descriptor,
+) -> Result<Vec<u8>, RegistryError> {
+    let url = session.url(&format!("{folder}/{}", of.digest));
+    let accept = match folder {
+        "manifests" => manifest::TYPES,
+        _ => ANYTHING,
+    };
+    let reply = session.success(&Ask {
+        keep: Keep::Digest(&of.digest),
+        ..Ask::new(aim, &url, accept)
+    })?;
+    of.check(&reply.body).map_err(|why| reply.malformed(why))?;
+    Ok(reply.body)
 }
 
 fn read_page(reply: &Reply) -> Result<Vec<String>, RegistryError> {
@@ -182,39 +200,9 @@ fn next_page(reply: &Reply) -> Result<Option<Url>, RegistryError> {
     Ok(Some(next))
 }
 
-fn read_token(reply: &Reply) -> Result<String, RegistryError> {
-    #[derive(Deserialize)]
-    struct Answer {
-        token: Option<String>,
-        access_token: Option<String>,
-    }
-    // The parser's own message is left out: it could repeat a part of the token.
-    let answer: Answer = serde_json::from_slice(&reply.body)
-        .map_err(|_| reply.malformed("it is no token answer"))?;
-    [answer.token, answer.access_token]
-        .into_iter()
-        .flatten()
-        .find(|token| !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic()))
-        .ok_or_else(|| reply.malformed("it holds no token"))
-}
-
 fn published(tag: &str) -> Published {
     Published {
         version: tag.replace('_', "+"),
         created: None,
     }
-}
-
-fn percent_encode(text: &str) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'-' | b'_' | b'.' | b'~' | b':' | b'/' | b',' => out.push(char::from(byte)),
-            _ if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
-            // Writing to a string cannot fail.
-            _ => _ = write!(out, "%{byte:02X}"),
-        }
-    }
-    out
 }

@@ -22,7 +22,7 @@ pub(super) fn registry_with(credentials: Box<dyn Credentials>) -> (HttpRegistry,
     let log = Arc::clone(&waits);
     let pause = Box::new(move |wait| log.lock().unwrap().push(wait));
     let http = Http::with_limits("test/1", pause, 200_000);
-    (HttpRegistry { http, credentials }, waits)
+    (HttpRegistry::with(http, credentials), waits)
 }
 
 pub(super) fn ask_oci(server: &Server) -> Result<Vec<Published>, RegistryError> {

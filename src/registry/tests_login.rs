@@ -2,7 +2,7 @@
 
 use super::test_server::{Answer, Server};
 use super::tests::{ask_oci, numbered, registry, registry_with, spellings};
-use super::{ChartSource, Credentials, Registry as _, RegistryError};
+use super::{ChartSource, Credentials, Login, Registry as _, RegistryError};
 
 fn challenge(realm: &str) -> Answer {
     let value = format!(
@@ -75,8 +75,20 @@ fn redirect_to_another_host_loses_the_token() {
 struct Known;
 
 impl Credentials for Known {
-    fn basic(&self, _: &str) -> Option<String> {
-        Some("dXNlcjpwdw==".to_owned())
+    fn registry(&self, _: &str) -> Option<Login> {
+        self.helm("")
+    }
+
+    fn helm(&self, _: &str) -> Option<Login> {
+        Some(Login::of("user", "pw"))
+    }
+
+    fn account_of_registry(&self, place: &str) -> String {
+        format!("a login for {place} is in a test")
+    }
+
+    fn account_of_helm(&self, repository: &str) -> String {
+        self.account_of_registry(repository)
     }
 }
 

@@ -113,6 +113,11 @@ impl Url {
         &self.target
     }
 
+    /// Tells whether the address has a query.
+    pub(super) fn has_query(&self) -> bool {
+        self.target.contains('?')
+    }
+
     fn path(&self) -> &str {
         let end = self.target.find('?').unwrap_or(self.target.len());
         &self.target[..end]

@@ -1,0 +1,210 @@
+//! The exchange with one OCI registry about one repository.
+//!
+//! Owns the answer to a 401: a token for a challenge, or the login itself. Tokens are kept for the
+//! run. It must not know what is asked for. Start from [`Session`].
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+
+use super::challenge::{self, Challenge};
+use super::credentials::{self, Credentials};
+use super::error::RegistryError;
+use super::http::{Ask, Http, Reply};
+use super::url::Url;
+
+const JSON: &str = "application/json";
+
+/// The authorizations that registries gave, for each repository, as long as the program runs.
+#[derive(Default)]
+pub(super) struct Tokens(Mutex<HashMap<String, SecretString>>);
+
+impl Tokens {
+    fn get(&self, key: &str) -> Option<SecretString> {
+        let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.get(key).cloned()
+    }
+
+    fn put(&self, key: &str, authorization: SecretString) {
+        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.insert(key.to_owned(), authorization);
+    }
+}
+
+/// The exchange with one registry about one repository.
+#[derive(Clone, Copy)]
+pub(super) struct Session<'a> {
+    pub(super) http: &'a Http,
+    pub(super) credentials: &'a dyn Credentials,
+    pub(super) tokens: &'a Tokens,
+    pub(super) registry: &'a Url,
+    pub(super) repository: &'a str,
+}
+
+impl Session<'_> {
+    /// Makes an address of the repository: `/v2/NAME/` and what follows.
+    pub(super) fn url(&self, below: &str) -> Url {
+        self.registry
+            .with_target(format!("/v2/{}/{below}", self.repository))
+    }
+
+    /// Asks, with a new authorization if the old one does not do, and returns the last answer, whatever its status.
+    ///
+    /// # Errors
+    ///
+    /// A [`RegistryError`] when there is no answer, or the way to an authorization isn't safe.
+    pub(super) fn get(&self, ask: &Ask<'_>) -> Result<Reply, RegistryError> {
+        let own = ask.url.same_origin(self.registry);
+        let key = format!("{} {}", self.registry, self.repository);
+        let known = self.tokens.get(&key);
+        let reply = self.ask(ask, known.as_ref().filter(|_| own))?;
+        // A link to another host gets no token, and what that host demands is not answered. The
+        // same holds for a challenge that came after a redirect.
+        if reply.status != 401 || !own || !reply.url.same_origin(self.registry) {
+            return Ok(reply);
+        }
+        let Some(authorization) = self.authorize(&reply)? else {
+            return Ok(reply);
+        };
+        self.tokens.put(&key, authorization.clone());
+        self.ask(ask, Some(&authorization))
+    }
+
+    /// Asks and returns the answer if it is a success.
+    ///
+    /// # Errors
+    ///
+    /// A [`RegistryError`] as from [`Self::get`], or the one that fits the status.
+    pub(super) fn success(&self, ask: &Ask<'_>) -> Result<Reply, RegistryError> {
+        self.judge(self.get(ask)?)
+    }
+
+    /// Returns the answer if it is a success; a refusal says which logins were looked for.
+    ///
+    /// # Errors
+    ///
+    /// The [`RegistryError`] that fits the status.
+    pub(super) fn judge(&self, reply: Reply) -> Result<Reply, RegistryError> {
+        reply.into_success().map_err(|error| {
+            error.with_logins(|| self.credentials.account_of_registry(&self.place()))
+        })
+    }
+
+    /// The registry and the repository as keys of configuration files have them.
+    fn place(&self) -> String {
+        format!("{}/{}", self.registry.host_and_port(), self.repository)
+    }
+
+    fn ask(
+        &self,
+        ask: &Ask<'_>,
+        authorization: Option<&SecretString>,
+    ) -> Result<Reply, RegistryError> {
+        self.http.get(&Ask {
+            authorization: authorization.map(|text| text.expose_secret()),
+            ..*ask
+        })
+    }
+
+    /// Turns a 401 into an authorization; `None` where no login is known that it asks for.
+    fn authorize(&self, refused: &Reply) -> Result<Option<SecretString>, RegistryError> {
+        let challenges: Vec<Challenge> = refused
+            .headers("www-authenticate")
+            .flat_map(challenge::parse)
+            .collect();
+        if let Some(bearer) = challenges.iter().find(|c| c.is("Bearer")) {
+            return self.fetch_token(refused, bearer).map(Some);
+        }
+        if challenges.iter().any(|c| c.is("Basic")) {
+            let login = credentials::for_registry(self.credentials, self.registry, &self.place());
+            return Ok(login.and_then(|login| login.basic()));
+        }
+        Ok(None)
+    }
+
+    fn fetch_token(
+        &self,
+        refused: &Reply,
+        bearer: &Challenge,
+    ) -> Result<SecretString, RegistryError> {
+        let realm = bearer
+            .parameter("realm")
+            .ok_or_else(|| refused.malformed("it asks for a token but names no realm"))?;
+        let realm = self
+            .registry
+            .follow(realm)
+            .map_err(|reason| refused.unsafe_target(reason))?;
+        let login = if credentials::may_receive_login(self.registry, &realm) {
+            credentials::for_registry(self.credentials, self.registry, &self.place())
+        } else {
+            None
+        };
+        let aim = format!("get a token for `{}`", self.repository);
+        let query = self.token_query(bearer);
+        let form = login.as_ref().and_then(|login| login.refresh(&query));
+        let basic = login.as_ref().and_then(credentials::Login::basic);
+        let target = realm.target();
+        let joint = if target.contains('?') { '&' } else { '?' };
+        let url = match &form {
+            Some(_) => realm,
+            None => realm.with_target(format!("{target}{joint}{query}")),
+        };
+        let ask = Ask {
+            authorization: basic.as_ref().map(|text| text.expose_secret()),
+            ..Ask::new(&aim, &url, JSON)
+        };
+        let reply = match form {
+            Some(form) => self.http.post_form(&ask, &form)?,
+            None => self.http.get(&ask)?,
+        };
+        let reply = self.judge(reply)?;
+        Ok(format!("Bearer {}", read_token(&reply)?.expose_secret()).into())
+    }
+
+    /// Service and scopes, as the query or the form of a token service has them.
+    fn token_query(&self, bearer: &Challenge) -> String {
+        let default_scope = format!("repository:{}:pull", self.repository);
+        let scopes = bearer.parameter("scope").unwrap_or(&default_scope);
+        let service = bearer.parameter("service").map(|name| ("service", name));
+        // Several scopes stand in one parameter of the challenge, but token services read one
+        // scope from each parameter of the query.
+        let scopes = scopes.split_ascii_whitespace().map(|one| ("scope", one));
+        let all = service.into_iter().chain(scopes);
+        let all = all.map(|(name, value)| format!("{name}={}", percent_encode(value)));
+        all.collect::<Vec<_>>().join("&")
+    }
+}
+
+fn read_token(reply: &Reply) -> Result<SecretString, RegistryError> {
+    #[derive(Deserialize)]
+    struct Answer {
+        token: Option<String>,
+        access_token: Option<String>,
+    }
+    // The parser's own message is left out: it could repeat a part of the token.
+    let answer: Answer = serde_json::from_slice(&reply.body)
+        .map_err(|_| reply.malformed("it is no token answer"))?;
+    [answer.token, answer.access_token]
+        .into_iter()
+        .flatten()
+        .find(|token| !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic()))
+        .map(SecretString::from)
+        .ok_or_else(|| reply.malformed("it holds no token"))
+}
+
+/// Writes a text so that it can stand in a query or a form.
+pub(super) fn percent_encode(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'-' | b'_' | b'.' | b'~' | b':' | b'/' | b',' => out.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
+            // Writing to a string cannot fail.
+            _ => _ = write!(out, "%{byte:02X}"),
+        }
+    }
+    out
+}
