@@ -5,9 +5,11 @@ use std::ops::Range;
 use super::found::{Form, Kind, Pin, Source, Unread};
 use super::layer::Layer;
 use super::node::Reader;
+use super::templates::{self, HOLE};
+use super::texts::{Variable, parameter, position, unquoted, variables};
 use super::{argo, flux, kustomize, lines, values};
 use crate::model::repo_path::RepoPath;
-use crate::yaml::{self, Node};
+use crate::yaml::{Node, Stream};
 
 /// What one file says.
 #[derive(Debug, Default)]
@@ -59,6 +61,10 @@ pub struct Use {
     pub name: String,
     /// What the version is of.
     pub of: Of,
+    /// The file that has the name.
+    pub file: RepoPath,
+    /// Its line there, from 1.
+    pub line: usize,
 }
 
 /// Where a name is defined.
@@ -114,8 +120,8 @@ impl About {
     pub(super) fn of(&self, kind: Kind) -> Of {
         Of {
             kind,
-            chart: self.chart.clone(),
-            source: self.source.clone(),
+            chart: self.chart.clone().filter(|chart| !chart.contains(HOLE)),
+            source: self.source.without_holes(),
         }
     }
 }
@@ -131,7 +137,7 @@ pub fn look(path: &RepoPath, text: &str) -> Findings {
     if name.ends_with(".tf") {
         lines::terraform(&mut file);
     } else if is_template(path, text) {
-        lines::templated(&mut file, is_helmfile(path));
+        file.template();
     } else {
         file.documents();
     }
@@ -156,32 +162,60 @@ fn is_helmfile(path: &RepoPath) -> bool {
 fn is_template(path: &RepoPath, text: &str) -> bool {
     let in_chart = path.parts().any(|part| part == "templates");
     let is_named = path.name().ends_with(".gotmpl") || path.name().ends_with(".tpl");
-    is_named || (in_chart && text.contains("{{")) || text.starts_with("{{")
+    is_named
+        || (in_chart && text.contains("{{"))
+        || text.trim_start_matches('\u{feff}').starts_with("{{")
 }
 
 impl File<'_> {
     fn documents(&mut self) {
-        let stream = yaml::parse(self.text);
+        let (layer, stream, has_holes) = templates::read(Layer::file(self.text));
         for error in &stream.errors {
-            self.found.unread.push(Unread {
-                file: self.path.clone(),
-                line: error.position.line,
-                why: format!("not YAML: {}", error.message),
-            });
+            self.unread(error.position.line, format!("not YAML: {}", error.message));
         }
+        self.roots(&layer, &stream);
         // What can't be read as YAML may still have unambiguous lines.
-        if stream
-            .documents
-            .iter()
-            .all(|document| document.root.is_none())
-            && !stream.errors.is_empty()
-        {
+        if has_holes || !stream.errors.is_empty() {
             lines::templated(self, is_helmfile(self.path));
         }
-        let layer = Layer::file(self.text);
+    }
+
+    /// Looks at a template as the YAML around its braces, and at its lines: those of another branch of an `if` are seen so.
+    fn template(&mut self) {
+        if !self.path.name().ends_with(".tpl") {
+            match templates::without_braces(&Layer::file(self.text)) {
+                Some((layer, stream)) if stream.errors.is_empty() => self.roots(&layer, &stream),
+                Some((_, stream)) if is_helmfile(self.path) => {
+                    for error in &stream.errors {
+                        let why = format!(
+                            "a template that is no YAML without its braces, so only plain lines were looked at: {}",
+                            error.message
+                        );
+                        self.unread(error.position.line, why);
+                    }
+                }
+                Some(_) => {}
+                None => self.documents(),
+            }
+        }
+        lines::templated(self, is_helmfile(self.path));
+    }
+
+    /// Notes a line that can't be read, once for each reason.
+    pub(super) fn unread(&mut self, line: usize, why: String) {
+        if !self.found.unread.iter().any(|unread| unread.why == why) {
+            self.found.unread.push(Unread {
+                file: self.path.clone(),
+                line,
+                why,
+            });
+        }
+    }
+
+    fn roots(&mut self, layer: &Layer<'_>, stream: &Stream) {
         for root in stream.roots() {
             let before = self.found.pins.len();
-            self.document(&layer, root);
+            self.document(layer, root);
             // The MAC of SOPS covers values in clear too.
             if root.get("sops").is_some_and(Node::is_mapping) {
                 for pin in &mut self.found.pins[before..] {
@@ -254,36 +288,70 @@ impl File<'_> {
         let Some(mut pin) = self.pin_of(layer, node, kind, place, about) else {
             return;
         };
-        if let Some((name, default)) = variable(value) {
-            self.found.facts.uses.push(Use {
-                scope: Scope::Flux,
-                name: name.to_owned(),
-                of: about.of(kind),
-            });
-            let Some(default) = default.filter(|default| !default.is_empty()) else {
-                return;
-            };
-            let inside = self.text[pin.span.clone()].find(default);
-            match inside.filter(|_| pin.editable) {
-                Some(inside) => {
-                    let raw = &self.text[pin.span.clone()];
-                    pin.column += raw[..inside].chars().count();
-                    pin.span = pin.span.start + inside..pin.span.start + inside + default.len();
-                }
-                None => pin.editable = false,
-            }
-            pin.value = default.to_owned();
-            pin.form = Form::of(default, kind);
-            pin.default_of = Some(name.to_owned());
-        } else if let Some(name) = templated(value) {
-            self.found.facts.uses.push(Use {
-                scope: Scope::File(self.path.clone()),
-                name,
-                of: about.of(kind),
-            });
+        if value.contains(HOLE) {
+            self.hole(layer, node, pin.line, &about.of(kind));
             return;
         }
+        let variables = variables(value);
+        if variables.is_empty() {
+            match parameter(value) {
+                Some(name) => {
+                    let scope = Scope::File(self.path.clone());
+                    self.uses(scope, name, about.of(kind), pin.line);
+                }
+                None => self.found.pins.push(pin),
+            }
+            return;
+        }
+        for Variable { name, .. } in &variables {
+            self.uses(Scope::Flux, name, about.of(kind), pin.line);
+        }
+        let [Variable { name, default }] = variables.as_slice() else {
+            self.unread(
+                pin.line,
+                format!("`{value}` is made of more than one variable"),
+            );
+            return;
+        };
+        let Some(default) = default else {
+            return;
+        };
+        let raw = &self.text[pin.span.clone()];
+        match raw.find(value).filter(|_| pin.editable) {
+            Some(inside) => {
+                let start = inside + default.start;
+                pin.column += raw[..start].chars().count();
+                pin.span = pin.span.start + start..pin.span.start + start + default.len();
+            }
+            None => pin.editable = false,
+        }
+        pin.value = value[default.clone()].to_owned();
+        pin.form = Form::of(&pin.value, kind);
+        pin.default_of = Some((*name).to_owned());
         self.found.pins.push(pin);
+    }
+
+    /// A version that a template makes: it stands where its value is defined.
+    fn hole(&mut self, layer: &Layer<'_>, node: &Node, line: usize, of: &Of) {
+        let said = unquoted(layer.said(node.span.clone()).trim());
+        if layer.is_file() {
+            self.unread(line, lines::MADE.to_owned());
+            lines::remember(self, said, of, line);
+        } else if let Some(name) = parameter(said) {
+            let name = name.to_owned();
+            self.uses(Scope::File(self.path.clone()), &name, of.clone(), line);
+        }
+    }
+
+    /// Remembers that a name stands at a version's place.
+    pub(super) fn uses(&mut self, scope: Scope, name: &str, of: Of, line: usize) {
+        self.found.facts.uses.push(Use {
+            scope,
+            name: name.to_owned(),
+            of,
+            file: self.path.clone(),
+            line,
+        });
     }
 
     /// Remembers a definition of a name.
@@ -305,15 +373,21 @@ impl File<'_> {
         place: &str,
         about: &About,
     ) -> Option<Pin> {
-        let value = node.as_str()?;
-        let span = layer.span(node);
+        let value = node.as_str()?.trim_end_matches('\n');
+        // With escapes the bytes aren't there as they read.
+        let span = layer
+            .span(node)
+            .filter(|span| value.contains(HOLE) || self.text[span.clone()].contains(value));
         let editable = span.is_some();
         let at = layer.offset(node.span.start).unwrap_or(layer.start());
         let span = span.unwrap_or(at..at);
         let mut pin = self.pin_at(span, value, kind, place, about);
         if !editable {
             pin.editable = false;
-            pin.why = Some("its text stands inside of a string that has escapes".to_owned());
+            pin.why = Some(
+                "it is written over several lines, with escapes, or in a string that has some"
+                    .to_owned(),
+            );
         }
         Some(pin)
     }
@@ -335,9 +409,9 @@ impl File<'_> {
             span,
             place: place.to_owned(),
             kind,
-            object: about.object.clone(),
-            chart: about.chart.clone(),
-            source: about.source.clone(),
+            object: about.object.as_deref().and_then(without_holes),
+            chart: about.chart.clone().filter(|chart| !chart.contains(HOLE)),
+            source: about.source.without_holes(),
             value: value.to_owned(),
             form: Form::of(value, kind),
             default_of: None,
@@ -349,38 +423,13 @@ impl File<'_> {
     }
 }
 
-/// Line and column of a byte, both from 1, the column in characters.
-fn position(text: &str, at: usize) -> (usize, usize) {
-    let before = &text.as_bytes()[..at];
-    let line = memchr::memchr_iter(b'\n', before).count() + 1;
-    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-    (line, text[start..at].chars().count() + 1)
-}
-
-/// The name and the default of `${name}`, `${name:=default}` or `${name:-default}`, where it is the whole text.
-fn variable(value: &str) -> Option<(&str, Option<&str>)> {
-    let inner = value.strip_prefix("${")?.strip_suffix('}')?;
-    let end = inner
-        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .unwrap_or(inner.len());
-    let default = inner[end..]
-        .strip_prefix(":=")
-        .or_else(|| inner[end..].strip_prefix(":-"))
-        .or_else(|| inner[end..].strip_prefix('='));
-    Some((&inner[..end], default))
-}
-
-/// The last word of `{{ .a.version }}`, `{{version}}` or `<< inputs.version | quote >>`.
-fn templated(value: &str) -> Option<String> {
-    let inner = value
-        .strip_prefix("{{")
-        .and_then(|rest| rest.strip_suffix("}}"))
-        .or_else(|| {
-            value
-                .strip_prefix("<<")
-                .and_then(|rest| rest.strip_suffix(">>"))
-        })?;
-    let path = inner.trim_matches(|c: char| c == '-' || c.is_whitespace());
-    let path = path.split(['|', ' ']).next().unwrap_or_default();
-    Some(path.rsplit('.').next().unwrap_or_default().to_owned())
+/// `Kind/namespace/name` as far as a template doesn't make it.
+fn without_holes(object: &str) -> Option<String> {
+    let parts: Vec<&str> = object.split('/').collect();
+    let is_named = parts.last().is_some_and(|name| !name.contains(HOLE));
+    let known: Vec<&str> = parts
+        .into_iter()
+        .filter(|part| !part.contains(HOLE))
+        .collect();
+    is_named.then(|| known.join("/"))
 }

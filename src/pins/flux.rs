@@ -79,7 +79,8 @@ fn from_source(reader: Reader<'_>, node: &Node, keys: &[&str], about: About) -> 
     let source = match (at(&["sourceRef", "kind"]), at(&["sourceRef", "name"])) {
         (Some(kind), Some(name)) => Source::Reference {
             kind,
-            namespace: at(&["sourceRef", "namespace"]).or(own),
+            namespace: at(&["sourceRef", "namespace"]),
+            own,
             name,
         },
         _ => Source::Unknown,

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
+use super::templates::HOLE;
 use crate::model::range::Range as VersionRange;
 use crate::model::repo_path::RepoPath;
 
@@ -50,11 +51,35 @@ pub enum Source {
     /// An object of Flux, by kind, namespace (where said) and name.
     Reference {
         kind: String,
+        /// As the reference says it.
         namespace: Option<String>,
+        /// The namespace of the object that refers, as its file says it.
+        own: Option<String>,
         name: String,
     },
     /// A repository of a helmfile, by its name there.
     Alias(String),
+}
+
+impl Source {
+    /// The same, or unknown where a template makes a part of it.
+    pub(super) fn without_holes(&self) -> Self {
+        let is_whole = match self {
+            Self::Unknown => true,
+            Self::Address(text) | Self::Alias(text) => !text.contains(HOLE),
+            Self::Reference {
+                namespace, name, ..
+            } => ![Some(name), namespace.as_ref()]
+                .into_iter()
+                .flatten()
+                .any(|text| text.contains(HOLE)),
+        };
+        if is_whole {
+            self.clone()
+        } else {
+            Self::Unknown
+        }
+    }
 }
 
 /// A place where a version stands.

@@ -138,6 +138,7 @@ impl All {
         let Source::Reference {
             kind,
             namespace,
+            own,
             name,
         } = &pin.source
         else {
@@ -153,6 +154,7 @@ impl All {
         }
         let own = namespace
             .as_ref()
+            .or(own.as_ref())
             .or_else(|| self.given.get(pin.file.as_str()));
         let key = |namespace: &str| (kind.clone(), namespace.to_owned(), name.clone());
         let exact = own.and_then(|own| self.sources.get(&key(own)));

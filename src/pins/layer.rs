@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::templates::HOLE;
 use crate::yaml::{Kind, Node, Style};
 
 /// A text, and its place in the file.
@@ -10,6 +11,8 @@ use crate::yaml::{Kind, Node, Style};
 pub(super) struct Layer<'a> {
     /// The text that is parsed.
     pub(super) text: Cow<'a, str>,
+    /// The text before holes were made in it, where some were.
+    said: Option<Cow<'a, str>>,
     place: Place,
     /// Where it begins in the file, as far as that is known.
     start: usize,
@@ -31,9 +34,31 @@ impl<'a> Layer<'a> {
     pub(super) fn file(text: &'a str) -> Self {
         Self {
             text: Cow::Borrowed(text),
+            said: None,
             place: Place::Whole,
             start: 0,
         }
+    }
+
+    /// The same layer with a text that has holes, byte for byte as long.
+    pub(super) fn masked(mut self, text: String) -> Self {
+        debug_assert_eq!(
+            self.text.len(),
+            text.len(),
+            "a hole is as long as what it is for"
+        );
+        self.said = Some(std::mem::replace(&mut self.text, Cow::Owned(text)));
+        self
+    }
+
+    /// What stands at some bytes, holes filled again.
+    pub(super) fn said(&self, bytes: Range<usize>) -> &str {
+        &self.said.as_ref().unwrap_or(&self.text)[bytes]
+    }
+
+    /// Whether it is the file, and not a string in it.
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.place, Place::Whole)
     }
 
     /// The text of a string in this layer that is YAML itself. `file` is the whole file.
@@ -57,6 +82,7 @@ impl<'a> Layer<'a> {
         };
         Some(Layer {
             text: Cow::Owned(scalar.value.clone()),
+            said: None,
             place: lines.map_or(Place::Nowhere, Place::Lines),
             start: self.offset(node.span.start).unwrap_or(self.start),
         })
@@ -72,8 +98,16 @@ impl<'a> Layer<'a> {
             let end = file[at..].find('\n').map_or(file.len(), |end| at + end + 1);
             let body = line.trim_end_matches('\n');
             let here = file[at..end].trim_end_matches(['\n', '\r']);
-            let indent = here.len().checked_sub(body.len())?;
-            if &here[indent..] != body {
+            // Nothing stands on a blank line, so it may be blank by a hole.
+            let is_blank = body.trim().is_empty();
+            let indent = match here.len().checked_sub(body.len()) {
+                Some(indent) => indent,
+                None if is_blank => 0,
+                None => return None,
+            };
+            let is_same = here.get(indent..) == Some(body)
+                || body.contains(HOLE) && here.get(..indent).is_some_and(|it| it.trim().is_empty());
+            if !is_same && !is_blank {
                 return None;
             }
             lines.push((start, at + indent));
@@ -103,10 +137,21 @@ impl<'a> Layer<'a> {
         self.start
     }
 
-    /// Where a node stands in the file; only where it is on one line.
+    /// Where a node stands in the file; only where its text is on one line.
     pub(super) fn span(&self, node: &Node) -> Option<Range<usize>> {
-        let start = self.offset(node.span.start)?;
         let text = &self.text[node.span.clone()];
+        if node
+            .as_scalar()
+            .is_some_and(|scalar| scalar.style.is_block())
+        {
+            // Behind the header, a block of one line reads as that line.
+            let (header, body) = text.split_once('\n')?;
+            let line = body.trim();
+            let before = header.len() + 1 + body.find(line)?;
+            let start = self.offset(node.span.start + before)?;
+            return (!line.is_empty() && !line.contains('\n')).then(|| start..start + line.len());
+        }
+        let start = self.offset(node.span.start)?;
         (!text.contains('\n')).then(|| start..start + text.len())
     }
 }

@@ -1,9 +1,14 @@
 //! Places that are found by their line: text of templates, Terraform, and markers in comments.
 
-use super::file::{About, File, Scope, Use};
-use super::found::{Kind, Source, Unread};
+use super::file::{About, File, Of, Scope};
+use super::found::{Kind, Source};
+use super::texts::unquoted;
 use super::values::is_version;
 use crate::model::repo_path::RepoPath;
+
+/// Why a version in a template isn't read.
+pub(super) const MADE: &str =
+    "the version is made by a template; it stands where its value is defined";
 
 /// Text of a template: a literal version is a pin where its line and the lines of the same block say what it is of.
 pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
@@ -48,7 +53,7 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
         }
         if written.contains("{{") {
             has_templated = has_templated.or(Some(index + 1));
-            remember(file, written, &about);
+            remember(file, written, &about.of(Kind::Chart), index + 1);
             continue;
         }
         let kind = if key == "targetRevision" && chart.is_none() {
@@ -65,12 +70,7 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
         push(file, at, written, kind, &format!("{place} {key}"), &about);
     }
     if let Some(line) = has_templated {
-        file.found.unread.push(Unread {
-            file: file.path.clone(),
-            line,
-            why: "the version is made by a template; it stands where its value is defined"
-                .to_owned(),
-        });
+        file.unread(line, MADE.to_owned());
     }
 }
 
@@ -97,7 +97,7 @@ fn without_comments(text: &str) -> String {
 }
 
 /// What `{{ .Values.a.b }}` reads.
-fn remember(file: &mut File<'_>, written: &str, about: &About) {
+pub(super) fn remember(file: &mut File<'_>, written: &str, of: &Of, line: usize) {
     let inner = written
         .split("{{")
         .nth(1)
@@ -113,11 +113,9 @@ fn remember(file: &mut File<'_>, written: &str, about: &About) {
         .iter()
         .position(|part| *part == "templates")
         .unwrap_or(0);
-    file.found.facts.uses.push(Use {
-        scope: Scope::Chart(RepoPath::parse(&parts[..above].join("/")).ok()),
-        name: route.to_owned(),
-        of: about.of(Kind::Chart),
-    });
+    let scope = Scope::Chart(RepoPath::parse(&parts[..above].join("/")).ok());
+    let route = route.to_owned();
+    file.uses(scope, &route, of.clone(), line);
 }
 
 /// The lines around one that belong to the same block: as deep as it, next to it.
@@ -271,11 +269,6 @@ fn push(file: &mut File<'_>, at: usize, written: &str, kind: Kind, place: &str, 
         let pin = file.pin_at(span, value, kind, place, about);
         file.found.pins.push(pin);
     }
-}
-
-fn unquoted(text: &str) -> &str {
-    let inner = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
-    inner('"').or_else(|| inner('\'')).unwrap_or(text)
 }
 
 /// Lines with the byte where each begins.

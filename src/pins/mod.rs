@@ -14,6 +14,8 @@ mod lines;
 mod newest;
 mod node;
 mod prefilter;
+mod templates;
+mod texts;
 mod values;
 
 pub use edit::{EditError, edit};

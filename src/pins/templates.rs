@@ -1,0 +1,161 @@
+//! Text of templates read as YAML: what stands between braces becomes a hole of as many bytes, so that every place stays where it is.
+
+use std::ops::Range;
+
+use super::layer::Layer;
+use crate::yaml::{self, Node, Stream};
+
+/// Stands for what a template makes. Nobody writes it: it is of Unicode's private area.
+pub(super) const HOLE: char = '\u{e000}';
+
+/// Reads a layer; where it is no YAML because of braces, without them. Says whether it was read so.
+pub(super) fn read(layer: Layer<'_>) -> (Layer<'_>, Stream, bool) {
+    let stream = yaml::parse(&layer.text);
+    let has_braces = layer.text.contains("{{") || layer.text.contains("<<");
+    if !has_braces || stream.errors.is_empty() && !stream.roots().any(has_bare_braces) {
+        return (layer, stream, false);
+    }
+    match without_braces(&layer) {
+        Some((masked, again)) if again.errors.len() <= stream.errors.len() => (masked, again, true),
+        _ => (layer, stream, false),
+    }
+}
+
+/// Reads a layer without its braces, where it has some.
+pub(super) fn without_braces<'a>(layer: &Layer<'a>) -> Option<(Layer<'a>, Stream)> {
+    let masked = masked(&layer.text)?;
+    let stream = yaml::parse(&masked);
+    Some((layer.clone().masked(masked), stream))
+}
+
+/// `{{ x }}` without quotes is a mapping whose key is a mapping, for a reader of YAML.
+fn has_bare_braces(node: &Node) -> bool {
+    node.entries()
+        .any(|(key, value)| key.is_mapping() || has_bare_braces(value))
+        || node.items().any(has_bare_braces)
+}
+
+/// The text with holes, byte for byte as long; nothing where it has no braces.
+fn masked(text: &str) -> Option<String> {
+    let actions = actions(text);
+    let mut masked = String::with_capacity(text.len());
+    for action in &actions {
+        masked.push_str(&text[masked.len()..action.start]);
+        if is_alone(text, &actions, action) {
+            let blank = |byte| {
+                if matches!(byte, b'\n' | b'\r') {
+                    byte
+                } else {
+                    b' '
+                }
+            };
+            let blanks = text[action.clone()].bytes().map(blank);
+            masked.extend(blanks.map(char::from));
+        } else {
+            masked.push_str(&HOLE.to_string().repeat(action.len() / HOLE.len_utf8()));
+            masked.push_str(&"_".repeat(action.len() % HOLE.len_utf8()));
+        }
+    }
+    masked.push_str(&text[masked.len()..]);
+    (!actions.is_empty()).then_some(masked)
+}
+
+/// Whether the lines of an action have nothing else than actions: then it makes whole lines, or none.
+fn is_alone(text: &str, actions: &[Range<usize>], action: &Range<usize>) -> bool {
+    if text[action.clone()].contains('\n') {
+        return true;
+    }
+    let start = text[..action.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[action.end..]
+        .find('\n')
+        .map_or(text.len(), |at| action.end + at);
+    let first = actions.partition_point(|other| other.end <= start);
+    let mut at = start;
+    for other in actions[first..]
+        .iter()
+        .take_while(|other| other.start < end)
+    {
+        if !text[at..other.start.max(at)].trim().is_empty() {
+            return false;
+        }
+        at = other.end;
+    }
+    text[at.min(end)..end].trim().is_empty()
+}
+
+/// Where the actions of a text stand: `{{ … }}` of Go's templates, and `<< … >>` of a ResourceSet on one line.
+fn actions(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    let next = |open: &str, from: usize| text[from..].find(open).map(|at| from + at);
+    while let Some(start) = next("{{", from).into_iter().chain(next("<<", from)).min() {
+        let end = if text[start..].starts_with("{{") {
+            end_of_action(text, start)
+        } else {
+            // A merge key has no `>>`.
+            let line = text[start..].lines().next().unwrap_or_default();
+            let end = line.find(">>").filter(|_| !line.starts_with("<<:"));
+            end.map(|end| start + end + 2)
+        };
+        if let Some(end) = end {
+            found.push(start..end);
+        }
+        from = end.unwrap_or(start + 2);
+    }
+    found
+}
+
+/// Behind the `}}` of an action. Braces in its strings and comments are none.
+///
+/// Source: the lexer of Go's text/template.
+fn end_of_action(text: &str, start: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = start + 2;
+    let body = text[at..].trim_start_matches('-').trim_start();
+    if body.starts_with("/*") {
+        at += text[at..].find("*/")? + 2;
+    }
+    while at < bytes.len() {
+        match bytes[at] {
+            b'`' => at += text[at + 1..].find('`')? + 2,
+            quote @ (b'"' | b'\'') => {
+                at += 1;
+                while *bytes.get(at)? != quote {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'}' if bytes.get(at + 1) == Some(&b'}') => return Some(at + 2),
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        let masked = masked(text).expect("has braces");
+        assert_eq!(masked.len(), text.len());
+        let holes = masked.replace('_', "").replace(HOLE, "?");
+        holes
+            .replace("????", "?")
+            .replace("???", "?")
+            .replace("??", "?")
+    }
+
+    #[test]
+    fn braces_become_holes_of_as_many_bytes() {
+        assert_eq!(shown("a: {{ .b }}\n"), "a: ?\n");
+        assert_eq!(shown("a: {{.b}}-web\n"), "a: ?-web\n");
+        assert_eq!(shown("{{- if x }}\r\na: 1\r\n"), "           \r\na: 1\r\n");
+        assert_eq!(shown("{{/* a }} b\nc */}}\nd"), "           \n      \nd");
+        assert_eq!(shown("a: {{`{{ \"}}`}}b"), "a: ?b");
+        assert_eq!(shown("a: {{ \"}}\\\"\" }}b"), "a: ?b");
+        assert_eq!(shown("<<- if a >>\n<<: *b\n"), "           \n<<: *b\n");
+        assert_eq!(masked("a: b\n<<: *c"), None);
+        assert_eq!(masked("a: {{ b"), None);
+    }
+}

@@ -1,0 +1,120 @@
+//! What a string at a version's place may hold instead of a version: variables of Flux, parameters of templates.
+
+use std::ops::Range;
+
+/// A variable of Flux in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Variable<'a> {
+    /// Its name.
+    pub(super) name: &'a str,
+    /// The bytes of its default, where it has one that isn't empty.
+    pub(super) default: Option<Range<usize>>,
+}
+
+/// Every `${name}`, `${name:=default}`, `${name:-default}` and `${name=default}` of a text. `$${name}` is an escape.
+///
+/// Source: fluxcd/pkg envsubst, as kustomize-controller calls it.
+pub(super) fn variables(text: &str) -> Vec<Variable<'_>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text[from..].find("${") {
+        let start = from + at;
+        let Some(end) = text[start..].find('}').map(|end| start + end) else {
+            break;
+        };
+        from = end + 1;
+        if text[..start].ends_with('$') {
+            continue;
+        }
+        let inner = &text[start + 2..end];
+        let length = inner
+            .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .unwrap_or(inner.len());
+        let default = [":=", ":-", "="]
+            .into_iter()
+            .find(|operator| inner[length..].starts_with(operator))
+            .map(|operator| start + 2 + length + operator.len()..end)
+            .filter(|default| !default.is_empty());
+        found.push(Variable {
+            name: &inner[..length],
+            default,
+        });
+    }
+    found
+}
+
+/// The last word of `{{ .a.version }}`, `{{version}}` or `<< inputs.version | quote >>`, with whatever stands around it.
+pub(super) fn parameter(text: &str) -> Option<&str> {
+    let between = |open: &str, close: &str| {
+        let start = text.find(open)? + open.len();
+        let end = start + text[start..].find(close)?;
+        Some(&text[start..end])
+    };
+    let inner = between("{{", "}}").or_else(|| between("<<", ">>"))?;
+    let path = inner.trim_matches(|c: char| c == '-' || c.is_whitespace());
+    let path = path.split(['|', ' ']).next().unwrap_or_default();
+    Some(path.rsplit('.').next().unwrap_or_default())
+}
+
+/// Line and column of a byte, both from 1, the column in characters. A byte order mark is none that people count.
+pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = &text.as_bytes()[..at];
+    let line = memchr::memchr_iter(b'\n', before).count() + 1;
+    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+    let body = text[start..at].trim_start_matches('\u{feff}');
+    (line, body.chars().count() + 1)
+}
+
+/// A text without the quotes around it.
+pub(super) fn unquoted(text: &str) -> &str {
+    let inner = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    inner('"').or_else(|| inner('\'')).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_found_with_their_defaults() {
+        let names = |text: &str| -> Vec<(String, Option<String>)> {
+            variables(text)
+                .into_iter()
+                .map(|one| {
+                    let default = one.default.map(|range| text[range].to_owned());
+                    (one.name.to_owned(), default)
+                })
+                .collect()
+        };
+        let one =
+            |name: &str, default: Option<&str>| vec![(name.to_owned(), default.map(str::to_owned))];
+        assert_eq!(names("${a}"), one("a", None));
+        assert_eq!(names("v${a}-x"), one("a", None));
+        assert_eq!(names("${a:=a}"), one("a", Some("a")));
+        assert_eq!(names("${a:-1.0}"), one("a", Some("1.0")));
+        assert_eq!(names("${a=1.0}"), one("a", Some("1.0")));
+        assert_eq!(names("${a:=}"), one("a", None));
+        assert_eq!(names("${a"), []);
+        assert_eq!(names("$${a}$a"), []);
+        assert_eq!(names("${a}.${b}").len(), 2);
+    }
+
+    #[test]
+    fn a_parameter_is_its_last_word() {
+        for text in [
+            "{{version}}",
+            "{{ .a.version }}",
+            "v{{- .version | quote }}",
+            "<< inputs.version >>",
+        ] {
+            assert_eq!(parameter(text), Some("version"), "{text}");
+        }
+        assert_eq!(parameter("1.0.0"), None);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_column() {
+        assert_eq!(position("\u{feff}a: 1\nb: 2", 6), (1, 4));
+        assert_eq!(position("é: 1\nbü: 2", 11), (2, 5));
+    }
+}
