@@ -2,12 +2,14 @@
 //!
 //! Source: Argo CD's CRDs (argoproj.io/v1alpha1) and the documentation of ApplicationSet's generators.
 
-use super::file::{About, File, Scope};
+use super::facts::{GeneratorFact, Scope};
+use super::file::{About, File};
 use super::flux::identity;
 use super::found::{Kind, Source};
 use super::kustomize;
 use super::layer::Layer;
 use super::node::Reader;
+use super::templates::{self, HOLE};
 use super::values;
 use crate::yaml::{self, Node};
 
@@ -126,8 +128,7 @@ fn source(
 
 /// What moves by itself is no pin.
 fn is_branch(revision: &str) -> bool {
-    let is_hash = revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
-    !is_hash && !values::is_version(revision) && !revision.contains("{{")
+    !values::may_be_pinned(revision) && !revision.contains(['{', '$', HOLE])
 }
 
 /// Images in a source's parameters, values and kustomize options.
@@ -180,8 +181,10 @@ fn parts(
     }
     for image in reader.items(node, &["kustomize", "images"]) {
         let text = image.as_str().unwrap_or_default();
-        let after = text.rsplit('/').next().unwrap_or_default();
-        if let Some((name, tag)) = after.split_once(':') {
+        let new = text.split_once('=').map_or(text, |(_, new)| new);
+        let after = new.rsplit('/').next().unwrap_or_default();
+        // `name:tag` or `name@sha256:…`
+        if let Some((name, tag)) = after.split_once('@').or_else(|| after.split_once(':')) {
             let about = About {
                 chart: Some(name.to_owned()),
                 ..object.clone()
@@ -225,6 +228,14 @@ fn generator(
                 }
             }
         }
+        for files in reader.items(value, &["files"]) {
+            if let Some(glob) = reader.text(files, &["path"]) {
+                file.found.facts.generators.push(GeneratorFact {
+                    file: file.path.clone(),
+                    glob: glob.trim_start_matches("./").to_owned(),
+                });
+            }
+        }
         if let Some(values) = reader.at(value, &["values"]) {
             define(
                 file,
@@ -253,7 +264,7 @@ fn define(file: &mut File<'_>, layer: &Layer<'_>, node: &Node, place: &str, abou
         if value.is_mapping() {
             define(file, layer, value, place, about);
         }
-        if !value.as_str().is_some_and(values::is_version) {
+        if !value.as_str().is_some_and(values::may_be_pinned) {
             continue;
         }
         if let Some(pin) = file.pin_of(layer, value, Kind::Chart, place, about) {
@@ -263,12 +274,12 @@ fn define(file: &mut File<'_>, layer: &Layer<'_>, node: &Node, place: &str, abou
     }
 }
 
-/// A patch of the template, in a string; Go templates in it make it no YAML, then its lines are looked at.
+/// A patch of the template, in a string; Go templates in it may make it no YAML: then it is read without their braces.
 fn template_patch(file: &mut File<'_>, layer: &Layer<'_>, node: &Node, about: &About) {
     let Some(inner) = layer.inner(node, file.text) else {
         return;
     };
-    let stream = yaml::parse(&inner.text.clone());
+    let (inner, stream, _) = templates::read(inner);
     for root in stream.roots() {
         let reader = Reader { root };
         spec(

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::facts::{Definition, Facts, Of, Scope, Use};
 use super::found::{Form, Kind, Pin, Source, Unread};
 use super::layer::Layer;
 use super::node::Reader;
@@ -20,84 +21,6 @@ pub struct Findings {
     pub unread: Vec<Unread>,
     /// What other files' pins may depend on.
     pub facts: Facts,
-}
-
-/// What pins of other files may depend on.
-#[derive(Debug, Default)]
-pub struct Facts {
-    /// Sources by kind, namespace and name, with their address.
-    pub sources: Vec<(String, String, String, String)>,
-    /// Files that a kustomization takes in, and the namespace that it gives.
-    pub kustomizations: Vec<KustomizationFact>,
-    /// Names that stand at a version's place, and are defined elsewhere.
-    pub uses: Vec<Use>,
-    /// ConfigMaps whose data are variables.
-    pub substitutes_from: Vec<String>,
-    /// OCIRepositories that are applied as manifests.
-    pub manifests: Vec<String>,
-    /// OCIRepositories that are charts.
-    pub charts: Vec<String>,
-    /// Definitions of variables.
-    pub definitions: Vec<Definition>,
-}
-
-/// A kustomization file.
-#[derive(Debug)]
-pub struct KustomizationFact {
-    /// Its folder; nothing is the repository's top.
-    pub folder: Option<RepoPath>,
-    /// The namespace that it gives.
-    pub namespace: Option<String>,
-    /// What it takes in, as written.
-    pub resources: Vec<String>,
-}
-
-/// A name at a version's place.
-#[derive(Debug)]
-pub struct Use {
-    /// What reads it, and so where it is defined.
-    pub scope: Scope,
-    /// The name.
-    pub name: String,
-    /// What the version is of.
-    pub of: Of,
-    /// The file that has the name.
-    pub file: RepoPath,
-    /// Its line there, from 1.
-    pub line: usize,
-}
-
-/// Where a name is defined.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
-    /// Flux's variables, `${name}`: anywhere in the repository.
-    Flux,
-    /// Parameters of a template, `{{.name}}` or `<< inputs.name >>`: in the same file.
-    File(RepoPath),
-    /// Values of a chart, `{{ .Values.name }}`: in a values file of the chart's folder.
-    Chart(Option<RepoPath>),
-}
-
-/// What a version is of.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Of {
-    /// Of what kind it is.
-    pub kind: Kind,
-    /// The chart.
-    pub chart: Option<String>,
-    /// Where it comes from.
-    pub source: Source,
-}
-
-/// Where a variable gets its value.
-#[derive(Debug)]
-pub struct Definition {
-    /// Who reads it.
-    pub scope: Scope,
-    /// Its name.
-    pub name: String,
-    /// The pin that it is, if a version is used under that name.
-    pub pin: Pin,
 }
 
 /// A file while it is looked at.
@@ -264,7 +187,12 @@ impl File<'_> {
                     "HelmChartInflationGenerator version",
                 );
             }
-            _ if kind == "ConfigMap" => flux::config_map(self, layer, reader, node),
+            _ if kind == "ConfigMap" => {
+                flux::variables(self, layer, reader, node, ("ConfigMap", "data"));
+            }
+            _ if kind == "Secret" => {
+                flux::variables(self, layer, reader, node, ("Secret", "stringData"));
+            }
             _ if !kind.is_empty() && !version.is_empty() => {}
             _ if name == "Chart.yaml" => values::chart(self, layer, reader, node),
             _ if is_helmfile(self.path) => values::helmfile(self, layer, reader, node),
@@ -295,16 +223,16 @@ impl File<'_> {
         let variables = variables(value);
         if variables.is_empty() {
             match parameter(value) {
-                Some(name) => {
-                    let scope = Scope::File(self.path.clone());
-                    self.uses(scope, name, about.of(kind), pin.line);
-                }
+                Some(path) => self.parameter(path, about.of(kind), pin.line),
                 None => self.found.pins.push(pin),
             }
             return;
         }
-        for Variable { name, .. } in &variables {
+        for Variable { name, default } in &variables {
             self.uses(Scope::Flux, name, about.of(kind), pin.line);
+            if let Some(used) = self.found.facts.uses.last_mut() {
+                used.has_default = default.is_some();
+            }
         }
         let [Variable { name, default }] = variables.as_slice() else {
             self.unread(
@@ -337,9 +265,18 @@ impl File<'_> {
         if layer.is_file() {
             self.unread(line, lines::MADE.to_owned());
             lines::remember(self, said, of, line);
-        } else if let Some(name) = parameter(said) {
-            let name = name.to_owned();
-            self.uses(Scope::File(self.path.clone()), &name, of.clone(), line);
+        } else if let Some(path) = parameter(said) {
+            let path = path.to_owned();
+            self.parameter(&path, of.clone(), line);
+        }
+    }
+
+    /// Remembers that a parameter of a template stands at a version's place.
+    fn parameter(&mut self, path: &str, of: Of, line: usize) {
+        let name = path.rsplit('.').next().unwrap_or_default().to_owned();
+        self.uses(Scope::File(self.path.clone()), &name, of, line);
+        if let Some(used) = self.found.facts.uses.last_mut() {
+            used.path = path.to_owned();
         }
     }
 
@@ -348,7 +285,9 @@ impl File<'_> {
         self.found.facts.uses.push(Use {
             scope,
             name: name.to_owned(),
+            path: String::new(),
             of,
+            has_default: false,
             file: self.path.clone(),
             line,
         });

@@ -2,7 +2,8 @@
 //!
 //! Source of the places: Flux's API references (helm.toolkit v2, source.toolkit v1, kustomize.toolkit v1, fluxcd.controlplane.io v1).
 
-use super::file::{About, File, Scope};
+use super::facts::{KustomizationFact, Scope, SourceFact, Substitution};
+use super::file::{About, File};
 use super::found::{Kind, Source};
 use super::layer::Layer;
 use super::node::Reader;
@@ -175,13 +176,45 @@ fn git(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node, 
 
 /// Remembers where a source points.
 fn source(file: &mut File<'_>, reader: Reader<'_>, node: &Node, kind: &str) {
-    let text = |keys: &[&str]| reader.text(node, keys).unwrap_or_default().to_owned();
-    file.found.facts.sources.push((
-        kind.to_owned(),
-        text(&["metadata", "namespace"]),
-        text(&["metadata", "name"]),
-        text(&["spec", "url"]),
-    ));
+    let text = |keys: &[&str]| reader.text(node, keys).map(str::to_owned);
+    file.found.facts.sources.push(SourceFact {
+        file: file.path.clone(),
+        kind: kind.to_owned(),
+        namespace: text(&["metadata", "namespace"]),
+        name: text(&["metadata", "name"]).unwrap_or_default(),
+        address: text(&["spec", "url"]).unwrap_or_default(),
+    });
+}
+
+/// Remembers where variables come from, and which namespace the folder gets.
+fn remember(file: &mut File<'_>, reader: Reader<'_>, node: &Node, object: &str) {
+    let inline = reader.at(node, &["spec", "postBuild", "substitute"]);
+    let inline = inline.into_iter().flat_map(Node::entries);
+    let from = reader.items(node, &["spec", "postBuild", "substituteFrom"]);
+    let substitution = Substitution {
+        file: file.path.clone(),
+        object: object.to_owned(),
+        inline: inline
+            .filter_map(|(key, _)| key.as_str().map(str::to_owned))
+            .collect(),
+        from: from
+            .filter_map(|from| {
+                let text = |key: &str| reader.text(from, &[key]).map(str::to_owned);
+                Some((text("kind")?, text("name")?))
+            })
+            .collect(),
+    };
+    if !substitution.inline.is_empty() || !substitution.from.is_empty() {
+        file.found.facts.substitutions.push(substitution);
+    }
+    let namespace = reader.text(node, &["spec", "targetNamespace"]);
+    if let (Some(namespace), Some(path)) = (namespace, reader.text(node, &["spec", "path"])) {
+        file.found.facts.kustomizations.push(KustomizationFact {
+            folder: None,
+            namespace: Some(namespace.to_owned()),
+            resources: vec![path.to_owned()],
+        });
+    }
 }
 
 fn kustomization(
@@ -191,12 +224,12 @@ fn kustomization(
     node: &Node,
     about: &About,
 ) {
-    for from in reader.items(node, &["spec", "postBuild", "substituteFrom"]) {
-        if reader.text(from, &["kind"]) == Some("ConfigMap") {
-            let name = reader.text(from, &["name"]).map(str::to_owned);
-            file.found.facts.substitutes_from.extend(name);
-        }
-    }
+    remember(
+        file,
+        reader,
+        node,
+        about.object.as_deref().unwrap_or_default(),
+    );
     if reader.text(node, &["spec", "sourceRef", "kind"]) == Some("OCIRepository") {
         let name = reader
             .text(node, &["spec", "sourceRef", "name"])
@@ -231,14 +264,20 @@ fn kustomization(
     }
 }
 
-/// A ConfigMap may define variables; whether one is used for a version is known when all files are.
-pub(super) fn config_map(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node) {
+/// A ConfigMap or a Secret may define variables; whether one is used for a version is known when all files are.
+pub(super) fn variables(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    reader: Reader<'_>,
+    node: &Node,
+    (kind, key): (&str, &str),
+) {
     let about = About {
-        object: Some(identity(reader, node, "ConfigMap")),
+        object: Some(identity(reader, node, kind)),
         ..About::default()
     };
-    if let Some(data) = reader.at(node, &["data"]) {
-        define(file, layer, reader, data, "ConfigMap data", &about);
+    if let Some(data) = reader.at(node, &[key]) {
+        define(file, layer, reader, data, &format!("{kind} {key}"), &about);
     }
 }
 
@@ -254,7 +293,7 @@ fn define(
         let (Some(name), Some(node)) = (key.as_str(), reader.resolve(value)) else {
             continue;
         };
-        if !node.as_str().is_some_and(values::is_version) {
+        if !node.as_str().is_some_and(values::may_be_pinned) {
             continue;
         }
         if let Some(pin) = file.pin_of(layer, node, Kind::Chart, place, about) {

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::file::{Definition, Facts, Findings, Of, Scope};
+use super::facts::{AliasFact, Facts, KustomizationFact, PatchFact, SourceFact};
+use super::file::Findings;
 use super::found::{Kind, Pin, Source, Unread};
-use crate::model::repo_path::RepoPath;
+use super::given::{Given, targets};
+use super::variables::Variables;
 
 /// Every pin of a repository, by file and place.
 #[derive(Debug, Default)]
@@ -18,18 +20,28 @@ pub struct Joined {
 /// Puts files together.
 pub fn join(files: Vec<Findings>) -> Joined {
     let mut facts = All::default();
+    let mut variables = Variables::default();
     let mut joined = Joined::default();
-    let mut definitions = Vec::new();
     for findings in files {
-        definitions.extend(facts.add(findings.facts));
+        facts.add(findings.facts, &mut variables);
         joined.pins.extend(findings.pins);
         joined.unread.extend(findings.unread);
     }
-    let defined = facts.define(&mut joined.pins, definitions);
+    let given = Given::of(&facts.kustomizations);
+    let defined = variables.define(&mut joined.pins, &given);
+    joined.unread.extend(defined.unread);
+    let sources = facts.sources(&given);
+    let targets = targets(&facts.patches);
     for pin in &mut joined.pins {
-        facts.resolve(pin);
+        sources.resolve(pin, &given);
+        facts.resolve_alias(pin);
         facts.judge_artifact(pin);
-        judge_default(pin, &defined);
+        judge_default(pin, &defined.flux);
+        // Operations in a file of their own say nothing of what they are for.
+        let target = targets.get(pin.file.as_str()).and_then(BTreeSet::first);
+        if pin.object.is_none() && pin.chart.is_none() {
+            pin.object = target.map(|target| (*target).to_owned());
+        }
     }
     join_patches(&mut joined.pins);
     joined
@@ -41,100 +53,87 @@ pub fn join(files: Vec<Findings>) -> Joined {
     joined
 }
 
-/// By kind, namespace and name. Two clusters may have sources of one name with different addresses.
-type Sources = BTreeMap<(String, String, String), BTreeSet<String>>;
-
 /// What all files say that pins of others depend on.
 #[derive(Default)]
 struct All {
-    sources: Sources,
-    /// What stands at the places that read a name: more than one thing where they differ.
-    uses: BTreeMap<(Scope, String), Vec<Of>>,
-    /// The namespace that a kustomization gives to a file.
-    given: BTreeMap<String, String>,
-    substitutes_from: BTreeSet<String>,
+    sources: Vec<SourceFact>,
+    aliases: Vec<AliasFact>,
+    kustomizations: Vec<KustomizationFact>,
+    patches: Vec<PatchFact>,
     manifests: BTreeSet<String>,
     charts: BTreeSet<String>,
 }
 
 impl All {
-    /// Adds what a file says, and returns the names that it defines.
-    fn add(&mut self, facts: Facts) -> Vec<Definition> {
-        for (kind, namespace, name, address) in facts.sources {
-            let known = self.sources.entry((kind, namespace, name)).or_default();
-            known.insert(address);
-        }
-        for kustomization in facts.kustomizations {
-            let Some(namespace) = kustomization.namespace else {
-                continue;
-            };
-            let prefix = RepoPath::prefix(kustomization.folder.as_ref());
-            for resource in kustomization.resources {
-                let resource = resource.trim_start_matches("./");
-                self.given
-                    .insert(format!("{prefix}{resource}"), namespace.clone());
-            }
-        }
-        for used in facts.uses {
-            let known = self.uses.entry((used.scope, used.name)).or_default();
-            if !known.contains(&used.of) {
-                known.push(used.of);
-            }
-        }
-        self.substitutes_from.extend(facts.substitutes_from);
+    /// Adds what a file says.
+    fn add(&mut self, facts: Facts, variables: &mut Variables) {
+        self.sources.extend(facts.sources);
+        self.aliases.extend(facts.aliases);
+        self.kustomizations.extend(facts.kustomizations);
+        self.patches.extend(facts.patches);
         self.manifests.extend(facts.manifests);
         self.charts.extend(facts.charts);
-        facts.definitions
+        variables.add(
+            facts.uses,
+            facts.substitutions,
+            facts.generators,
+            facts.definitions,
+        );
     }
 
-    /// Adds the definitions of names that a version's place reads. Returns the variables of Flux among them.
-    fn define(&self, pins: &mut Vec<Pin>, definitions: Vec<Definition>) -> BTreeSet<String> {
-        let mut defined = BTreeSet::new();
-        let mut known: BTreeMap<(RepoPath, usize), usize> = pins
-            .iter()
-            .enumerate()
-            .map(|(index, pin)| ((pin.file.clone(), pin.span.start), index))
-            .collect();
-        for Definition {
-            scope,
-            name,
-            mut pin,
-        } in definitions
-        {
-            let object = pin.object.as_deref().unwrap_or_default();
-            let map = object.strip_prefix("ConfigMap/").map(name_of);
-            if map.is_some_and(|map| !self.substitutes_from.contains(map)) {
-                continue;
+    fn sources(&self, given: &Given) -> Sources {
+        let mut sources = Sources::default();
+        for fact in &self.sources {
+            let mut namespaces = given.namespaces(&fact.file, fact.namespace.as_deref());
+            if namespaces.is_empty() {
+                namespaces.insert(String::new());
             }
-            let Some(of) = self.uses.get(&(scope.clone(), name.clone())) else {
-                continue;
-            };
-            match of.as_slice() {
-                [one] => {
-                    pin.kind = one.kind;
-                    pin.chart.clone_from(&one.chart);
-                    pin.source.clone_from(&one.source);
-                }
-                _ => pin.why = Some(format!("`{name}` is read by more than one chart")),
-            }
-            if scope == Scope::Flux {
-                defined.insert(name);
-            }
-            let place = (pin.file.clone(), pin.span.start);
-            match known.get(&place).map(|index| &mut pins[*index]) {
-                Some(known) if known.source == Source::Unknown => *known = pin,
-                Some(_) => {}
-                None => {
-                    known.insert(place, pins.len());
-                    pins.push(pin);
-                }
+            for namespace in namespaces {
+                let key = (fact.kind.clone(), namespace, fact.name.clone());
+                let known = sources.addresses.entry(key).or_default();
+                known.insert(fact.address.clone());
             }
         }
-        defined
+        sources
     }
 
+    /// Gives a release the address of the repository that it names: one of its own file, else of any helmfile.
+    fn resolve_alias(&self, pin: &mut Pin) {
+        let Source::Alias(alias) = &pin.source else {
+            return;
+        };
+        let named = || self.aliases.iter().filter(|known| known.name == *alias);
+        let own = named().find(|known| known.file == pin.file);
+        let all: BTreeSet<&String> = named().map(|known| &known.address).collect();
+        let address = match (own, all.len()) {
+            (Some(own), _) => &own.address,
+            (None, 1) => all.into_iter().next().unwrap_or(alias),
+            _ => return,
+        };
+        pin.source = Source::Address(address.clone());
+    }
+
+    /// An OCIRepository that a Kustomization applies is no chart.
+    fn judge_artifact(&self, pin: &mut Pin) {
+        let object = pin.object.as_deref().unwrap_or_default();
+        let Some(name) = object.strip_prefix("OCIRepository/").map(name_of) else {
+            return;
+        };
+        if self.manifests.contains(name) && !self.charts.contains(name) {
+            pin.kind = Kind::Other;
+        }
+    }
+}
+
+/// Addresses by kind, namespace and name. Two clusters may have sources of one name with different addresses.
+#[derive(Default)]
+struct Sources {
+    addresses: BTreeMap<(String, String, String), BTreeSet<String>>,
+}
+
+impl Sources {
     /// Gives a pin the address of the source that it refers to.
-    fn resolve(&self, pin: &mut Pin) {
+    fn resolve(&self, pin: &mut Pin, given: &Given) {
         let Source::Reference {
             kind,
             namespace,
@@ -152,22 +151,27 @@ impl All {
             pin.source = Source::Unknown;
             return;
         }
-        let own = namespace
-            .as_ref()
-            .or(own.as_ref())
-            .or_else(|| self.given.get(pin.file.as_str()));
-        let key = |namespace: &str| (kind.clone(), namespace.to_owned(), name.clone());
-        let exact = own.and_then(|own| self.sources.get(&key(own)));
-        let unnamed = || self.sources.get(&key(""));
-        // Without a namespace anywhere, whatever has that name and kind is meant.
-        let alike = || -> BTreeSet<String> {
-            self.sources
-                .iter()
-                .filter(|((known, _, of), _)| own.is_none() && known == kind && of == name)
-                .flat_map(|(_, addresses)| addresses.clone())
-                .collect()
+        // A kustomization changes the namespaces of objects, and none within them.
+        let wanted = match namespace {
+            Some(said) => BTreeSet::from([said.clone()]),
+            None => given.namespaces(&pin.file, own.as_deref()),
         };
-        let found = exact.or_else(unnamed).cloned().unwrap_or_else(alike);
+        let of = |namespace: &str| {
+            let key = (kind.clone(), namespace.to_owned(), name.clone());
+            self.addresses.get(&key).into_iter().flatten().cloned()
+        };
+        let mut found: BTreeSet<String> = wanted.iter().flat_map(|one| of(one)).collect();
+        if found.is_empty() {
+            found.extend(of(""));
+        }
+        // Without a namespace anywhere, whatever has that name and kind is meant.
+        if found.is_empty() && wanted.is_empty() {
+            let alike = self
+                .addresses
+                .iter()
+                .filter(|((known, _, of), _)| known == kind && of == name);
+            found.extend(alike.flat_map(|(_, addresses)| addresses.clone()));
+        }
         let mut addresses = found.iter().filter(|address| !address.is_empty());
         match (addresses.next().cloned(), addresses.next()) {
             (Some(address), None) => pin.source = Source::Address(address),
@@ -181,17 +185,6 @@ impl All {
                 pin.why = Some(format!("the {kind} `{name}` is not in this repository"));
             }
             (None, _) => {}
-        }
-    }
-
-    /// An OCIRepository that a Kustomization applies is no chart.
-    fn judge_artifact(&self, pin: &mut Pin) {
-        let object = pin.object.as_deref().unwrap_or_default();
-        let Some(name) = object.strip_prefix("OCIRepository/").map(name_of) else {
-            return;
-        };
-        if self.manifests.contains(name) && !self.charts.contains(name) {
-            pin.kind = Kind::Other;
         }
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! Source: the kustomization file's reference of kustomize 5 (`helmCharts`, `images`, `patches`, `patchesStrategicMerge`, `patchesJson6902`).
 
-use super::file::{About, File, KustomizationFact};
+use super::facts::{KustomizationFact, PatchFact};
+use super::file::{About, File};
 use super::found::{Form, Kind, Source};
 use super::layer::Layer;
 use super::node::Reader;
-use crate::yaml::{self, Node};
+use super::templates;
+use crate::yaml::Node;
 
 /// Whether a document is a kustomization file: by its name, or by what it says of itself.
 pub(super) fn is_kustomization(name: &str, group: &str, kind: &str) -> bool {
@@ -59,11 +61,25 @@ fn remember(file: &mut File<'_>, reader: Reader<'_>, node: &Node) {
             .filter_map(|item| item.as_str().map(str::to_owned))
             .collect::<Vec<_>>()
     };
-    let patch_files = reader
-        .items(node, &["patches"])
-        .filter_map(|patch| reader.text(patch, &["path"]).map(str::to_owned));
     let mut resources = texts("resources");
-    resources.extend(patch_files);
+    for key in ["bases", "components", "patchesStrategicMerge"] {
+        resources.extend(texts(key));
+    }
+    for key in ["patches", "patchesJson6902"] {
+        for patch in reader.items(node, &[key]) {
+            let Some(path) = reader.text(patch, &["path"]) else {
+                continue;
+            };
+            resources.push(path.to_owned());
+            if let Some((_, target)) = target(reader, patch) {
+                file.found.facts.patches.push(PatchFact {
+                    folder: file.path.parent(),
+                    path: path.to_owned(),
+                    target,
+                });
+            }
+        }
+    }
     file.found.facts.kustomizations.push(KustomizationFact {
         folder: file.path.parent(),
         namespace: reader.text(node, &["namespace"]).map(str::to_owned),
@@ -302,12 +318,19 @@ fn nested_with(
     let Some(inner) = is_text.then(|| layer.inner(node, file.text)).flatten() else {
         return;
     };
-    let stream = yaml::parse(&inner.text.clone());
+    let (inner, stream, _) = templates::read(inner);
     for root in stream.roots() {
         if root.is_sequence() {
             operations(file, &inner, Reader { root }, root, target, place);
-        } else {
-            file.document(&inner, root);
+            continue;
+        }
+        let before = file.found.pins.len();
+        file.document(&inner, root);
+        // A patch with a target is for that, whatever it calls itself.
+        if let Some((_, identity)) = target {
+            for pin in &mut file.found.pins[before..] {
+                pin.object = Some(identity.clone());
+            }
         }
     }
 }

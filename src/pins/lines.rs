@@ -1,6 +1,7 @@
 //! Places that are found by their line: text of templates, Terraform, and markers in comments.
 
-use super::file::{About, File, Of, Scope};
+use super::facts::{Of, Scope};
+use super::file::{About, File};
 use super::found::{Kind, Source};
 use super::texts::unquoted;
 use super::values::is_version;

@@ -4,9 +4,11 @@
 
 mod argo;
 mod edit;
+mod facts;
 mod file;
 mod flux;
 mod found;
+mod given;
 mod join;
 mod kustomize;
 mod layer;
@@ -15,8 +17,11 @@ mod newest;
 mod node;
 mod prefilter;
 mod templates;
+#[cfg(test)]
+mod tests;
 mod texts;
 mod values;
+mod variables;
 
 pub use edit::{EditError, edit};
 pub use file::{Findings, look};

@@ -43,7 +43,7 @@ pub(super) fn variables(text: &str) -> Vec<Variable<'_>> {
     found
 }
 
-/// The last word of `{{ .a.version }}`, `{{version}}` or `<< inputs.version | quote >>`, with whatever stands around it.
+/// The way to the parameter that `{{ .a.version }}`, `{{version}}` or `<< inputs.version | quote >>` reads, with whatever stands around it.
 pub(super) fn parameter(text: &str) -> Option<&str> {
     let between = |open: &str, close: &str| {
         let start = text.find(open)? + open.len();
@@ -53,7 +53,8 @@ pub(super) fn parameter(text: &str) -> Option<&str> {
     let inner = between("{{", "}}").or_else(|| between("<<", ">>"))?;
     let path = inner.trim_matches(|c: char| c == '-' || c.is_whitespace());
     let path = path.split(['|', ' ']).next().unwrap_or_default();
-    Some(path.rsplit('.').next().unwrap_or_default())
+    let path = path.trim_start_matches(['.', '$']);
+    Some(path.strip_prefix("inputs.").unwrap_or(path))
 }
 
 /// Line and column of a byte, both from 1, the column in characters. A byte order mark is none that people count.
@@ -100,11 +101,12 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_is_its_last_word() {
+    fn a_parameter_is_the_way_to_it() {
+        assert_eq!(parameter("{{ .a.version }}"), Some("a.version"));
         for text in [
             "{{version}}",
-            "{{ .a.version }}",
             "v{{- .version | quote }}",
+            "{{ $.version }}",
             "<< inputs.version >>",
         ] {
             assert_eq!(parameter(text), Some("version"), "{text}");

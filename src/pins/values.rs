@@ -1,10 +1,11 @@
 //! Places in Helm's own files and in data that others read: Chart.yaml, values, helmfile, files of generators.
 
-use super::file::{About, File, Scope};
+use super::facts::{AliasFact, Scope};
+use super::file::{About, File};
 use super::found::{Kind, Source};
 use super::layer::Layer;
 use super::node::Reader;
-use crate::model::range::lenient_version;
+use crate::model::range::{Range, lenient_version};
 use crate::yaml::Node;
 
 /// Keys of data files that mean a chart's version whoever reads them.
@@ -19,6 +20,33 @@ const VERSION_KEYS: [&str; 5] = [
 /// Whether a text reads as one version.
 pub(super) fn is_version(text: &str) -> bool {
     text.contains('.') && lenient_version(text).is_some()
+}
+
+/// Whether a text may be what a name at a version's place stands for: a version, a range, a tag with a version in it, or a commit.
+pub(super) fn may_be_pinned(text: &str) -> bool {
+    is_version(text) || is_range(text) || is_named_version(text) || is_commit(text)
+}
+
+/// Whether a text is a range by its signs: `1.x`, `^1.2`, `>=1 <2`.
+pub(super) fn is_range(text: &str) -> bool {
+    let has_signs = text.contains(['>', '<', '~', '^', '*', '=']) || text.ends_with(".x");
+    has_signs && Range::parse(text).is_ok_and(|range| range.exact().is_none())
+}
+
+/// Whether a text is a tag that names what the version is of: `haptic-0.2.0`, `charts/haptic/v0.2.0`. `release-1.2` is a branch.
+pub(super) fn is_named_version(text: &str) -> bool {
+    let is_whole = |rest: &str| {
+        let core = rest.strip_prefix('v').unwrap_or(rest);
+        let core = core.split(['-', '+']).next().unwrap_or_default();
+        core.split('.').count() == 3 && is_version(rest)
+    };
+    text.match_indices(['-', '/', '@'])
+        .any(|(at, _)| is_whole(&text[at + 1..]))
+}
+
+/// Whether a text is the whole name of a commit.
+pub(super) fn is_commit(text: &str) -> bool {
+    text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The dependencies of a chart.
@@ -46,34 +74,33 @@ pub(super) fn chart(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, 
     }
 }
 
-/// The releases of a helmfile.
+/// The releases of a helmfile, and the repositories that they may name in any document.
 pub(super) fn helmfile(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node) {
-    let repositories: Vec<(&str, &str, bool)> = reader
-        .items(node, &["repositories"])
-        .filter_map(|repository| {
-            let is_oci = reader.text(repository, &["oci"]) == Some("true");
-            Some((
-                reader.text(repository, &["name"])?,
-                reader.text(repository, &["url"])?,
-                is_oci,
-            ))
-        })
-        .collect();
+    for repository in reader.items(node, &["repositories"]) {
+        let text = |key: &str| reader.text(repository, &[key]);
+        if let (Some(name), Some(url)) = (text("name"), text("url")) {
+            let address = if text("oci") == Some("true") {
+                format!("oci://{}", url.trim_start_matches("oci://"))
+            } else {
+                url.to_owned()
+            };
+            file.found.facts.aliases.push(AliasFact {
+                file: file.path.clone(),
+                name: name.to_owned(),
+                address,
+            });
+        }
+    }
     for release in reader.items(node, &["releases"]) {
         let chart = reader.text(release, &["chart"]).unwrap_or_default();
         let Some(version) = reader.at(release, &["version"]) else {
             continue;
         };
         let (alias, name) = chart.rsplit_once('/').unwrap_or(("", chart));
-        let source = match repositories.iter().find(|(known, ..)| *known == alias) {
-            Some((_, url, true)) => {
-                let url = url.trim_start_matches("oci://");
-                Source::Address(format!("oci://{url}"))
-            }
-
-            Some((_, url, false)) => Source::Address((*url).to_owned()),
-            None if alias.starts_with("oci://") => Source::Address(alias.to_owned()),
-            None => Source::Alias(alias.to_owned()),
+        let source = if alias.starts_with("oci://") {
+            Source::Address(alias.to_owned())
+        } else {
+            Source::Alias(alias.to_owned())
         };
         let about = About {
             object: reader
@@ -148,22 +175,22 @@ fn keys<'a>(file: &mut File<'_>, layer: &Layer<'_>, node: &'a Node, route: &mut 
         route.push(name);
         if value.is_mapping() {
             keys(file, layer, value, route);
-        } else if value.as_str().is_some_and(is_version) {
+        } else if value.as_str().is_some_and(may_be_pinned) {
             let about = About {
                 chart: route.iter().rev().nth(1).map(|parent| (*parent).to_owned()),
                 ..About::default()
             };
-            if VERSION_KEYS.contains(&name) {
+            if VERSION_KEYS.contains(&name) && value.as_str().is_some_and(is_version) {
                 let place = format!("data {name}");
                 file.pin(layer, value, Kind::Chart, &place, &about);
             }
-            // Only a chart's own values are read by its templates.
-            let is_values = file.path.name().starts_with("values");
-            if let Some(pin) = file
-                .pin_of(layer, value, Kind::Chart, "values", &about)
-                .filter(|_| is_values)
-            {
-                let scope = Scope::Chart(file.path.parent());
+            if let Some(pin) = file.pin_of(layer, value, Kind::Chart, "values", &about) {
+                // A chart's own values are read by its templates, other files by generators.
+                let scope = if file.path.name().starts_with("values") {
+                    Scope::Chart(file.path.parent())
+                } else {
+                    Scope::File(file.path.clone())
+                };
                 file.define(scope, &route.join("."), pin);
             }
         }

@@ -1,0 +1,151 @@
+//! [`Facts`]: what a file says that pins of other files may depend on. Data only; [`super::join`] draws the conclusions.
+
+use super::found::{Kind, Pin, Source};
+use crate::model::repo_path::RepoPath;
+
+/// What pins of other files may depend on.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// Sources of Flux.
+    pub sources: Vec<SourceFact>,
+    /// Repositories of a helmfile.
+    pub aliases: Vec<AliasFact>,
+    /// Files that a kustomization takes in, and the namespace that it gives.
+    pub kustomizations: Vec<KustomizationFact>,
+    /// Patches in files of their own that have a target.
+    pub patches: Vec<PatchFact>,
+    /// Names that stand at a version's place, and are defined elsewhere.
+    pub uses: Vec<Use>,
+    /// Where Flux takes variables from.
+    pub substitutions: Vec<Substitution>,
+    /// Files that a generator reads parameters from.
+    pub generators: Vec<GeneratorFact>,
+    /// OCIRepositories that are applied as manifests.
+    pub manifests: Vec<String>,
+    /// OCIRepositories that are charts.
+    pub charts: Vec<String>,
+    /// Definitions of variables.
+    pub definitions: Vec<Definition>,
+}
+
+/// A source of Flux.
+#[derive(Debug)]
+pub struct SourceFact {
+    /// The file that has it.
+    pub file: RepoPath,
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace, as the file says it.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Where it points; a patch has none.
+    pub address: String,
+}
+
+/// A repository of a helmfile.
+#[derive(Debug)]
+pub struct AliasFact {
+    /// The file that has it.
+    pub file: RepoPath,
+    /// What releases call it.
+    pub name: String,
+    /// Where it points.
+    pub address: String,
+}
+
+/// A kustomization file, or an object of Flux that applies a folder.
+#[derive(Debug)]
+pub struct KustomizationFact {
+    /// Its folder; nothing is the repository's top.
+    pub folder: Option<RepoPath>,
+    /// The namespace that it gives.
+    pub namespace: Option<String>,
+    /// What it takes in, as written.
+    pub resources: Vec<String>,
+}
+
+/// A patch in a file of its own.
+#[derive(Debug)]
+pub struct PatchFact {
+    /// The folder of the kustomization; nothing is the repository's top.
+    pub folder: Option<RepoPath>,
+    /// The patch's file, as written.
+    pub path: String,
+    /// What it is for: `Kind/namespace/name`.
+    pub target: String,
+}
+
+/// Where a Kustomization of Flux takes variables from.
+#[derive(Debug)]
+pub struct Substitution {
+    /// The file that has it.
+    pub file: RepoPath,
+    /// `Kustomization/namespace/name`.
+    pub object: String,
+    /// Names that it gives itself.
+    pub inline: Vec<String>,
+    /// Objects by kind and name; a later one wins.
+    pub from: Vec<(String, String)>,
+}
+
+/// A generator that reads files of the repository.
+#[derive(Debug)]
+pub struct GeneratorFact {
+    /// The file that has it.
+    pub file: RepoPath,
+    /// Which files it reads: a path with `*` and `**`.
+    pub glob: String,
+}
+
+/// A name at a version's place.
+#[derive(Debug)]
+pub struct Use {
+    /// What reads it, and so where it is defined.
+    pub scope: Scope,
+    /// The name.
+    pub name: String,
+    /// The whole way to it, as in `haptic.version`, where it is a parameter.
+    pub path: String,
+    /// What the version is of.
+    pub of: Of,
+    /// Whether it has a default where it stands.
+    pub has_default: bool,
+    /// The file that has the name.
+    pub file: RepoPath,
+    /// Its line there, from 1.
+    pub line: usize,
+}
+
+/// Where a name is defined.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// Flux's variables, `${name}`: anywhere in the repository.
+    Flux,
+    /// Parameters of a template, `{{.name}}` or `<< inputs.name >>`: in the same file.
+    File(RepoPath),
+    /// Values of a chart, `{{ .Values.name }}`: in a values file of the chart's folder.
+    Chart(Option<RepoPath>),
+}
+
+/// What a version is of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Of {
+    /// Of what kind it is.
+    pub kind: Kind,
+    /// The chart.
+    pub chart: Option<String>,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// Where a variable gets its value.
+#[derive(Debug)]
+pub struct Definition {
+    /// Who reads it.
+    pub scope: Scope,
+    /// Its name.
+    pub name: String,
+    /// The pin that it is, if a version is used under that name.
+    pub pin: Pin,
+}

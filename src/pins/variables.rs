@@ -1,0 +1,315 @@
+//! Names at a version's place and what defines them: which definition counts, and which names nothing here defines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::facts::{Definition, GeneratorFact, Of, Scope, Substitution, Use};
+use super::found::{Form, Kind, Pin, Source, Unread};
+use super::given::Given;
+use super::values;
+use crate::model::repo_path::RepoPath;
+
+/// What stands at the places that read a name: more than one thing where they differ.
+type Uses = BTreeMap<(Scope, String), Vec<Of>>;
+
+/// Names, and where they are read and defined.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    uses: Vec<Use>,
+    substitutions: Vec<Substitution>,
+    generators: Vec<GeneratorFact>,
+    definitions: Vec<Definition>,
+}
+
+/// What came of the names.
+#[derive(Debug, Default)]
+pub(super) struct Defined {
+    /// Variables of Flux that something defines.
+    pub(super) flux: BTreeSet<String>,
+    /// Names that nothing here defines.
+    pub(super) unread: Vec<Unread>,
+}
+
+impl Variables {
+    /// Adds what a file says.
+    pub(super) fn add(
+        &mut self,
+        uses: Vec<Use>,
+        substitutions: Vec<Substitution>,
+        generators: Vec<GeneratorFact>,
+        definitions: Vec<Definition>,
+    ) {
+        self.uses.extend(uses);
+        self.substitutions.extend(substitutions);
+        self.generators.extend(generators);
+        self.definitions.extend(definitions);
+    }
+
+    /// Makes pins of the definitions of names that a version's place reads.
+    pub(super) fn define(self, pins: &mut Vec<Pin>, given: &Given) -> Defined {
+        let (by_name, by_path) = self.index();
+        let beaten = self.beaten(given);
+        let mut defined = Defined::default();
+        let mut known: BTreeMap<(RepoPath, usize), usize> = pins
+            .iter()
+            .enumerate()
+            .map(|(index, pin)| ((pin.file.clone(), pin.span.start), index))
+            .collect();
+        let mut met = BTreeSet::new();
+        for (index, definition) in self.definitions.into_iter().enumerate() {
+            let Definition {
+                scope,
+                name,
+                mut pin,
+            } = definition;
+            if is_map(&pin) && !beaten.read.contains(&index) {
+                continue;
+            }
+            let mut of: Vec<&Of> = Vec::new();
+            let key = (scope, name);
+            if let Some(direct) = by_name.get(&key) {
+                of.extend(direct);
+                met.insert(key.clone());
+            }
+            if let (Scope::File(file), Some(readers)) = (&key.0, by_path.get(&key.1)) {
+                let of_files = |reader: &&(RepoPath, Of)| {
+                    self.generators
+                        .iter()
+                        .any(|one| one.file == reader.0 && fits(&one.glob, file.as_str()))
+                };
+                for (reader, one) in readers.iter().filter(of_files) {
+                    met.insert((Scope::File(reader.clone()), key.1.clone()));
+                    if !of.contains(&one) {
+                        of.push(one);
+                    }
+                }
+            }
+            let (scope, name) = key;
+            if of.is_empty() {
+                continue;
+            }
+            let kinds: BTreeSet<Kind> = of.iter().map(|one| one.kind).collect();
+            match of.as_slice() {
+                [one] => {
+                    pin.kind = one.kind;
+                    pin.chart.clone_from(&one.chart);
+                    pin.source.clone_from(&one.source);
+                }
+                _ => pin.why = Some(format!("`{name}` is read by more than one chart")),
+            }
+            // What only Git reads may be a branch, which moves by itself.
+            if kinds == BTreeSet::from([Kind::Git]) && !values::may_be_pinned(&pin.value) {
+                continue;
+            }
+            pin.form = Form::of(&pin.value, pin.kind);
+            if scope == Scope::Flux {
+                defined.flux.insert(name);
+            }
+            if let Some(why) = beaten.by.get(&index) {
+                pin.effective = false;
+                pin.why = Some(why.clone());
+            }
+            let place = (pin.file.clone(), pin.span.start);
+            match known.get(&place).map(|index| &mut pins[*index]) {
+                Some(known) if known.source == Source::Unknown => *known = pin,
+                Some(_) => {}
+                None => {
+                    known.insert(place, pins.len());
+                    pins.push(pin);
+                }
+            }
+        }
+        defined.unread = undefined(&self.uses, &met);
+        defined
+    }
+
+    /// What stands where a name is read; and by whole paths, for data that generators read.
+    fn index(&self) -> (Uses, BTreeMap<String, Vec<(RepoPath, Of)>>) {
+        let mut by_name = Uses::new();
+        let mut by_path: BTreeMap<String, Vec<(RepoPath, Of)>> = BTreeMap::new();
+        for used in &self.uses {
+            let key = (used.scope.clone(), used.name.clone());
+            let known = by_name.entry(key).or_default();
+            if !known.contains(&used.of) {
+                known.push(used.of.clone());
+            }
+            if let Scope::File(file) = &used.scope {
+                let readers = by_path.entry(used.path.clone()).or_default();
+                readers.push((file.clone(), used.of.clone()));
+            }
+        }
+        (by_name, by_path)
+    }
+
+    /// Which definitions of Flux's variables are read at all, and which are but never count: a Kustomization's own beat those of objects that it
+    /// names, and of those a later one beats an earlier.
+    ///
+    /// Source: kustomize-controller, `substitute` and `substituteFrom` of `spec.postBuild`.
+    fn beaten(&self, given: &Given) -> Beaten {
+        let flux = self.uses.iter().filter(|used| used.scope == Scope::Flux);
+        let used: BTreeSet<&str> = flux.map(|used| used.name.as_str()).collect();
+        let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, one) in self.definitions.iter().enumerate() {
+            if one.scope == Scope::Flux && used.contains(one.name.as_str()) {
+                by_name.entry(&one.name).or_default().push(index);
+            }
+        }
+        let mut beaten = Beaten::default();
+        let mut wins: BTreeSet<usize> = BTreeSet::new();
+        for substitution in &self.substitutions {
+            for all in by_name.values() {
+                let is_own = |pin: &Pin| {
+                    pin.file == substitution.file
+                        && pin.object.as_deref() == Some(&substitution.object)
+                };
+                let of = |wanted: &dyn Fn(&Pin) -> bool| -> Vec<usize> {
+                    let all = all.iter().copied();
+                    all.filter(|index| wanted(&self.definitions[*index].pin))
+                        .collect()
+                };
+                let mut ranks = vec![of(&is_own)];
+                for (kind, name) in substitution.from.iter().rev() {
+                    ranks.push(of(&|pin| {
+                        names(pin, kind, name) && may_read(given, substitution, pin)
+                    }));
+                }
+                ranks.retain(|rank| !rank.is_empty());
+                let Some((best, others)) = ranks.split_first() else {
+                    continue;
+                };
+                beaten.read.extend(ranks.iter().flatten());
+                wins.extend(best);
+                let winner = &self.definitions[best[0]].pin;
+                for index in others.iter().flatten() {
+                    beaten
+                        .by
+                        .insert(*index, why_beaten(winner, &self.definitions[*index]));
+                }
+            }
+        }
+        beaten.by.retain(|index, _| !wins.contains(index));
+        beaten
+    }
+}
+
+#[derive(Debug, Default)]
+struct Beaten {
+    /// Definitions that a Kustomization reads.
+    read: BTreeSet<usize>,
+    /// Definitions that never count, and why.
+    by: BTreeMap<usize, String>,
+}
+
+fn why_beaten(winner: &Pin, definition: &Definition) -> String {
+    let object = winner.object.as_deref().unwrap_or_default();
+    let how = if object.starts_with("Kustomization/") {
+        "`substitute` beats `substituteFrom`"
+    } else {
+        "it comes later in `substituteFrom`"
+    };
+    format!("{object} defines `{}` too, and {how}", definition.name)
+}
+
+/// Whether a pin is in a ConfigMap or Secret, which counts only where a Kustomization names it.
+fn is_map(pin: &Pin) -> bool {
+    let object = pin.object.as_deref().unwrap_or_default();
+    object.starts_with("ConfigMap/") || object.starts_with("Secret/")
+}
+
+fn names(pin: &Pin, kind: &str, name: &str) -> bool {
+    let object = pin.object.as_deref().unwrap_or_default();
+    let own = object.split_once('/');
+    own.is_some_and(|(own, rest)| own == kind && rest.rsplit('/').next() == Some(name))
+}
+
+/// A Kustomization reads objects of its own namespace, as far as both are known.
+fn may_read(given: &Given, substitution: &Substitution, pin: &Pin) -> bool {
+    let of = |file: &RepoPath, object: &str| {
+        let parts: Vec<&str> = object.split('/').collect();
+        let own = (parts.len() == 3).then(|| parts[1]);
+        given.namespaces(file, own)
+    };
+    let reader = of(&substitution.file, &substitution.object);
+    let read = of(&pin.file, pin.object.as_deref().unwrap_or_default());
+    reader.is_empty() || read.is_empty() || !reader.is_disjoint(&read)
+}
+
+/// Names at a version's place that no version in this repository is under.
+fn undefined(uses: &[Use], met: &BTreeSet<(Scope, String)>) -> Vec<Unread> {
+    let is_met = |used: &Use| {
+        let by = |name: &str| met.contains(&(used.scope.clone(), name.to_owned()));
+        used.has_default || by(&used.name) || by(&used.path)
+    };
+    let told = uses.iter().filter(|used| !is_met(used));
+    told.filter_map(|used| {
+        let why = match used.scope {
+            Scope::Flux => format!(
+                "the version is the variable `{}`, and no version under that name is in this repository",
+                used.name
+            ),
+            Scope::File(_) => format!(
+                "the version is the parameter `{}`, and no version under that name is where this file takes parameters from",
+                used.path
+            ),
+            // The template's own line says so.
+            Scope::Chart(_) => return None,
+        };
+        Some(Unread {
+            file: used.file.clone(),
+            line: used.line,
+            why,
+        })
+    })
+    .collect()
+}
+
+/// Whether a path fits a pattern with `*` within a part and `**` over parts.
+fn fits(glob: &str, path: &str) -> bool {
+    let glob: Vec<&str> = glob.split('/').collect();
+    let path: Vec<&str> = path.split('/').collect();
+    fits_parts(&glob, &path)
+}
+
+fn fits_parts(glob: &[&str], path: &[&str]) -> bool {
+    match (glob.split_first(), path.split_first()) {
+        (None, None) => true,
+        (Some((&"**", rest)), _) => {
+            (0..=path.len()).any(|skipped| fits_parts(rest, &path[skipped..]))
+        }
+        (Some((glob, globs)), Some((part, parts))) => {
+            fits_part(glob.as_bytes(), part.as_bytes()) && fits_parts(globs, parts)
+        }
+        _ => false,
+    }
+}
+
+fn fits_part(glob: &[u8], part: &[u8]) -> bool {
+    match (glob.split_first(), part.split_first()) {
+        (None, None) => true,
+        (Some((b'*', rest)), _) => {
+            (0..=part.len()).any(|skipped| fits_part(rest, &part[skipped..]))
+        }
+        (Some((b'?', rest)), Some((_, parts))) => fits_part(rest, parts),
+        (Some((one, rest)), Some((other, parts))) => one == other && fits_part(rest, parts),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn globs_of_generators() {
+        for (glob, path, is_in) in [
+            ("envs/*/config.yaml", "envs/prod/config.yaml", true),
+            ("envs/*/config.yaml", "envs/a/b/config.yaml", false),
+            ("envs/**/config.yaml", "envs/a/b/config.yaml", true),
+            ("envs/**/config.yaml", "envs/config.yaml", true),
+            ("**/*.json", "a/b/c.json", true),
+            ("a/?.yaml", "a/b.yaml", true),
+            ("a/*.yaml", "a/b.yml", false),
+        ] {
+            assert_eq!(fits(glob, path), is_in, "{glob} {path}");
+        }
+    }
+}
