@@ -6,6 +6,7 @@ pub mod chart;
 pub mod cluster;
 pub mod env;
 pub mod git_url;
+pub mod pattern;
 pub mod pem;
 pub mod range;
 pub mod repo_path;

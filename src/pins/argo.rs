@@ -11,6 +11,7 @@ use super::layer::Layer;
 use super::node::Reader;
 use super::templates::{self, HOLE};
 use super::values;
+use crate::model::repo_path::RepoPath;
 use crate::yaml::{self, Node};
 
 /// Looks at an object of Argo CD.
@@ -123,7 +124,43 @@ fn source(
             );
         }
     }
+    value_files(file, reader, node);
     parts(file, layer, reader, node, place, &about);
+}
+
+/// Files of values of a chart that lies in a repository: a path that begins with `/` is seen from its top, any other from the chart
+/// (Argo CD's documentation of Helm, "Values Files").
+fn value_files(file: &mut File<'_>, reader: Reader<'_>, node: &Node) {
+    let chart = reader.text(node, &["path"]).map(RepoPath::parse);
+    let Some(Ok(chart)) = chart else {
+        return;
+    };
+    for one in reader.items(node, &["helm", "valueFiles"]) {
+        let Some(text) = one.as_str() else {
+            continue;
+        };
+        let glob = match text.strip_prefix('/') {
+            Some(absolute) => with_stars(absolute),
+            None => with_stars(&format!("{chart}/{text}")),
+        };
+        file.found.facts.generators.push(GeneratorFact {
+            reader: Scope::Chart(Some(chart.clone())),
+            glob,
+        });
+    }
+}
+
+/// A path with `*` for each part that a generator fills in.
+fn with_stars(path: &str) -> String {
+    let mut glob = String::new();
+    let mut rest = path;
+    while let Some((before, inside)) = rest.split_once("{{") {
+        glob.push_str(before);
+        glob.push('*');
+        rest = inside.split_once("}}").map_or("", |(_, after)| after);
+    }
+    glob.push_str(rest);
+    glob.replace(HOLE, "*")
 }
 
 /// What moves by itself is no pin.
@@ -231,7 +268,7 @@ fn generator(
         for files in reader.items(value, &["files"]) {
             if let Some(glob) = reader.text(files, &["path"]) {
                 file.found.facts.generators.push(GeneratorFact {
-                    file: file.path.clone(),
+                    reader: Scope::File(file.path.clone()),
                     glob: glob.trim_start_matches("./").to_owned(),
                 });
             }

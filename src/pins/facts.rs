@@ -26,6 +26,21 @@ pub struct Facts {
     pub charts: Vec<String>,
     /// Definitions of variables.
     pub definitions: Vec<Definition>,
+    /// What objects install, also where the version stands elsewhere.
+    pub objects: Vec<ObjectFact>,
+}
+
+/// An object that installs a chart.
+#[derive(Debug)]
+pub struct ObjectFact {
+    /// The file that has it.
+    pub file: RepoPath,
+    /// `Kind/namespace/name`.
+    pub object: String,
+    /// The chart.
+    pub chart: String,
+    /// Where it comes from.
+    pub source: Source,
 }
 
 /// A source of Flux.
@@ -89,11 +104,11 @@ pub struct Substitution {
     pub from: Vec<(String, String)>,
 }
 
-/// A generator that reads files of the repository.
+/// Files of the repository whose data are read by names elsewhere: what a generator goes over, or values of a chart that lies here.
 #[derive(Debug)]
 pub struct GeneratorFact {
-    /// The file that has it.
-    pub file: RepoPath,
+    /// Where the names stand.
+    pub reader: Scope,
     /// Which files it reads: a path with `*` and `**`.
     pub glob: String,
 }

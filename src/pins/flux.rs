@@ -2,7 +2,7 @@
 //!
 //! Source of the places: Flux's API references (helm.toolkit v2, source.toolkit v1, kustomize.toolkit v1, fluxcd.controlplane.io v1).
 
-use super::facts::{KustomizationFact, Scope, SourceFact, Substitution};
+use super::facts::{KustomizationFact, ObjectFact, Scope, SourceFact, Substitution};
 use super::file::{About, File};
 use super::found::{Kind, Source};
 use super::layer::Layer;
@@ -102,6 +102,14 @@ fn release(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &No
         file.found.facts.charts.extend(name);
     }
     let chart = from_source(reader, node, &spec, about.clone());
+    if let (Some(name), Some(object)) = (&chart.chart, &chart.object) {
+        file.found.facts.objects.push(ObjectFact {
+            file: file.path.clone(),
+            object: object.clone(),
+            chart: name.clone(),
+            source: chart.source.clone(),
+        });
+    }
     let keys = ["spec", "chart", "spec", "version"];
     pin(
         file,

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::facts::{AliasFact, Facts, KustomizationFact, PatchFact, SourceFact};
+use super::facts::{AliasFact, Facts, KustomizationFact, ObjectFact, PatchFact, SourceFact};
 use super::file::Findings;
 use super::found::{Kind, Pin, Source, Unread};
 use super::given::{Given, targets};
 use super::variables::Variables;
+use crate::model::repo_path::RepoPath;
 
 /// Every pin of a repository, by file and place.
 #[derive(Debug, Default)]
@@ -43,7 +44,8 @@ pub fn join(files: Vec<Findings>) -> Joined {
             pin.object = target.map(|target| (*target).to_owned());
         }
     }
-    join_patches(&mut joined.pins);
+    let objects = sources.objects(&facts.objects, &given);
+    join_patches(&mut joined.pins, objects);
     joined
         .pins
         .sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
@@ -62,6 +64,7 @@ struct All {
     patches: Vec<PatchFact>,
     manifests: BTreeSet<String>,
     charts: BTreeSet<String>,
+    objects: Vec<ObjectFact>,
 }
 
 impl All {
@@ -73,6 +76,7 @@ impl All {
         self.patches.extend(facts.patches);
         self.manifests.extend(facts.manifests);
         self.charts.extend(facts.charts);
+        self.objects.extend(facts.objects);
         variables.add(
             facts.uses,
             facts.substitutions,
@@ -134,27 +138,60 @@ struct Sources {
 impl Sources {
     /// Gives a pin the address of the source that it refers to.
     fn resolve(&self, pin: &mut Pin, given: &Given) {
-        let Source::Reference {
-            kind,
-            namespace,
-            own,
-            name,
-        } = &pin.source
-        else {
-            return;
+        match self.address(&pin.file, &pin.source, given) {
+            Ok(Some(address)) => pin.source = Source::Address(address),
+            Ok(None) => {}
+            Err(NoAddress::Unread(why)) => {
+                pin.effective = false;
+                pin.why = Some(why);
+                pin.source = Source::Unknown;
+            }
+            Err(NoAddress::Several(why)) => {
+                pin.why = Some(why);
+                pin.source = Source::Unknown;
+            }
+            Err(NoAddress::Missing(why)) => pin.why = pin.why.take().or(Some(why)),
+        }
+    }
+
+    /// Charts with their addresses, by the object that installs them.
+    fn objects(&self, facts: &[ObjectFact], given: &Given) -> Objects {
+        let mut objects = Objects::new();
+        for fact in facts {
+            if let Ok(Some(address)) = self.address(&fact.file, &fact.source, given) {
+                let of = (fact.chart.clone(), address);
+                objects.entry(fact.object.clone()).or_default().insert(of);
+            }
+        }
+        objects
+    }
+
+    /// The address that a source in a file leads to; nothing where none can be said.
+    fn address(
+        &self,
+        file: &RepoPath,
+        source: &Source,
+        given: &Given,
+    ) -> Result<Option<String>, NoAddress> {
+        let (kind, namespace, own, name) = match source {
+            Source::Reference {
+                kind,
+                namespace,
+                own,
+                name,
+            } => (kind, namespace, own, name),
+            Source::Address(address) => return Ok(Some(address.clone())),
+            Source::Unknown | Source::Alias(_) => return Ok(None),
         };
         if matches!(kind.as_str(), "GitRepository" | "Bucket") {
-            pin.effective = false;
-            pin.why = Some(format!(
+            return Err(NoAddress::Unread(format!(
                 "the chart comes from a {kind}, and then Flux reads no version here"
-            ));
-            pin.source = Source::Unknown;
-            return;
+            )));
         }
         // A kustomization changes the namespaces of objects, and none within them.
         let wanted = match namespace {
             Some(said) => BTreeSet::from([said.clone()]),
-            None => given.namespaces(&pin.file, own.as_deref()),
+            None => given.namespaces(file, own.as_deref()),
         };
         let of = |namespace: &str| {
             let key = (kind.clone(), namespace.to_owned(), name.clone());
@@ -174,19 +211,28 @@ impl Sources {
         }
         let mut addresses = found.iter().filter(|address| !address.is_empty());
         match (addresses.next().cloned(), addresses.next()) {
-            (Some(address), None) => pin.source = Source::Address(address),
-            (Some(_), Some(_)) => {
-                pin.why = Some(format!(
-                    "{kind}s called `{name}` have different addresses in this repository"
-                ));
-                pin.source = Source::Unknown;
-            }
-            (None, _) if pin.why.is_none() => {
-                pin.why = Some(format!("the {kind} `{name}` is not in this repository"));
-            }
-            (None, _) => {}
+            (Some(address), None) => Ok(Some(address)),
+            (Some(_), Some(_)) => Err(NoAddress::Several(format!(
+                "{kind}s called `{name}` have different addresses in this repository"
+            ))),
+            (None, _) => Err(NoAddress::Missing(format!(
+                "the {kind} `{name}` is not in this repository"
+            ))),
         }
     }
+}
+
+/// Charts with their addresses, by the object that installs them.
+type Objects = BTreeMap<String, BTreeSet<(String, String)>>;
+
+/// Why a source leads to no address.
+enum NoAddress {
+    /// The version isn't read there.
+    Unread(String),
+    /// There are several.
+    Several(String),
+    /// There is none.
+    Missing(String),
 }
 
 /// The name of `namespace/name` or `name`.
@@ -208,8 +254,7 @@ fn judge_default(pin: &mut Pin, defined: &BTreeSet<String>) {
 }
 
 /// A patch says which object it is for and not of which chart: the object says that. One that is for no object here changes nothing that is seen.
-fn join_patches(pins: &mut [Pin]) {
-    let mut objects: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
+fn join_patches(pins: &mut [Pin], mut objects: Objects) {
     for pin in pins.iter() {
         if let (Some(object), Some(chart), Source::Address(address)) =
             (&pin.object, &pin.chart, &pin.source)

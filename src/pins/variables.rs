@@ -6,6 +6,7 @@ use super::facts::{Definition, GeneratorFact, Of, Scope, Substitution, Use};
 use super::found::{Form, Kind, Pin, Source, Unread};
 use super::given::Given;
 use super::values;
+use crate::model::pattern::fits;
 use crate::model::repo_path::RepoPath;
 
 /// What stands at the places that read a name: more than one thing where they differ.
@@ -70,14 +71,15 @@ impl Variables {
                 of.extend(direct);
                 met.insert(key.clone());
             }
-            if let (Scope::File(file), Some(readers)) = (&key.0, by_path.get(&key.1)) {
-                let of_files = |reader: &&(RepoPath, Of)| {
+            if let (Scope::File(_) | Scope::Chart(_), Some(readers)) = (&key.0, by_path.get(&key.1))
+            {
+                let of_files = |reader: &&(Scope, Of)| {
                     self.generators
                         .iter()
-                        .any(|one| one.file == reader.0 && fits(&one.glob, file.as_str()))
+                        .any(|one| one.reader == reader.0 && fits(&one.glob, pin.file.as_str()))
                 };
                 for (reader, one) in readers.iter().filter(of_files) {
-                    met.insert((Scope::File(reader.clone()), key.1.clone()));
+                    met.insert((reader.clone(), key.1.clone()));
                     if !of.contains(&one) {
                         of.push(one);
                     }
@@ -123,18 +125,18 @@ impl Variables {
     }
 
     /// What stands where a name is read; and by whole paths, for data that generators read.
-    fn index(&self) -> (Uses, BTreeMap<String, Vec<(RepoPath, Of)>>) {
+    fn index(&self) -> (Uses, BTreeMap<String, Vec<(Scope, Of)>>) {
         let mut by_name = Uses::new();
-        let mut by_path: BTreeMap<String, Vec<(RepoPath, Of)>> = BTreeMap::new();
+        let mut by_path: BTreeMap<String, Vec<(Scope, Of)>> = BTreeMap::new();
         for used in &self.uses {
             let key = (used.scope.clone(), used.name.clone());
             let known = by_name.entry(key).or_default();
             if !known.contains(&used.of) {
                 known.push(used.of.clone());
             }
-            if let Scope::File(file) = &used.scope {
+            if used.scope != Scope::Flux {
                 let readers = by_path.entry(used.path.clone()).or_default();
-                readers.push((file.clone(), used.of.clone()));
+                readers.push((used.scope.clone(), used.of.clone()));
             }
         }
         (by_name, by_path)
@@ -260,56 +262,4 @@ fn undefined(uses: &[Use], met: &BTreeSet<(Scope, String)>) -> Vec<Unread> {
         })
     })
     .collect()
-}
-
-/// Whether a path fits a pattern with `*` within a part and `**` over parts.
-fn fits(glob: &str, path: &str) -> bool {
-    let glob: Vec<&str> = glob.split('/').collect();
-    let path: Vec<&str> = path.split('/').collect();
-    fits_parts(&glob, &path)
-}
-
-fn fits_parts(glob: &[&str], path: &[&str]) -> bool {
-    match (glob.split_first(), path.split_first()) {
-        (None, None) => true,
-        (Some((&"**", rest)), _) => {
-            (0..=path.len()).any(|skipped| fits_parts(rest, &path[skipped..]))
-        }
-        (Some((glob, globs)), Some((part, parts))) => {
-            fits_part(glob.as_bytes(), part.as_bytes()) && fits_parts(globs, parts)
-        }
-        _ => false,
-    }
-}
-
-fn fits_part(glob: &[u8], part: &[u8]) -> bool {
-    match (glob.split_first(), part.split_first()) {
-        (None, None) => true,
-        (Some((b'*', rest)), _) => {
-            (0..=part.len()).any(|skipped| fits_part(rest, &part[skipped..]))
-        }
-        (Some((b'?', rest)), Some((_, parts))) => fits_part(rest, parts),
-        (Some((one, rest)), Some((other, parts))) => one == other && fits_part(rest, parts),
-        _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fits;
-
-    #[test]
-    fn globs_of_generators() {
-        for (glob, path, is_in) in [
-            ("envs/*/config.yaml", "envs/prod/config.yaml", true),
-            ("envs/*/config.yaml", "envs/a/b/config.yaml", false),
-            ("envs/**/config.yaml", "envs/a/b/config.yaml", true),
-            ("envs/**/config.yaml", "envs/config.yaml", true),
-            ("**/*.json", "a/b/c.json", true),
-            ("a/?.yaml", "a/b.yaml", true),
-            ("a/*.yaml", "a/b.yml", false),
-        ] {
-            assert_eq!(fits(glob, path), is_in, "{glob} {path}");
-        }
-    }
 }

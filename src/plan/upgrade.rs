@@ -43,7 +43,7 @@ pub fn hindrance(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
     if !pin.effective || !pin.editable {
         return Ok(Some(pin.why.clone().unwrap_or_default()));
     }
-    if let Some(name) = &pin.defines {
+    if let Some(name) = pin.defines.as_ref().filter(|name| !is_of_chart(name)) {
         return Ok(Some(format!(
             "`{name}` is a name that others read, so a person has to see all of them"
         )));
@@ -71,6 +71,13 @@ pub fn hindrance(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
     let above = pin.line.checked_sub(2).and_then(|above| lines.get(above));
     let above = above.filter(|line| line.trim_start().starts_with('#'));
     Ok(own.or_else(|| above.and_then(|line| held(line))))
+}
+
+/// Whether a name says that it is a chart's version: then no more than that is expected of it. Another may be read by more than a version's place.
+fn is_of_chart(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let plain = last.replace(['_', '-'], "").to_lowercase();
+    plain.ends_with("chartversion") || plain.ends_with("charttag") || plain == "targetrevision"
 }
 
 /// Moves the pins of one chart. `name` names the chart in the key, the branch and the title.

@@ -326,3 +326,61 @@ fn one_file_that_can_not_be_edited_leaves_the_others() {
             .is_some_and(|why| why.contains("UTF-8"))
     );
 }
+
+#[test]
+fn the_pins_of_fleets_are_the_charts_wherever_its_source_stands() {
+    for (layout, file) in [
+        ("flux-fleet", "apps/haptic/prod/release/pin.yaml"),
+        ("argo-fleet", "clusters/prod/haptic.yaml"),
+    ] {
+        let env = TestEnv::new();
+        let arguments = [
+            "init",
+            "repo",
+            "--layout",
+            layout,
+            "--chart-version",
+            "0.2.1",
+            "--clusters",
+            "dev=staging,prod",
+            "--repo-url",
+            "https://git.example.org/x/y.git",
+            "--certificates",
+            "cert-manager",
+            "--yes",
+        ];
+        env.expect(0, &arguments);
+        env.write("versions.yaml", "haptic: [0.2.1, 0.2.2]\n");
+        let pins = env.expect(
+            0,
+            &[
+                "-C",
+                "repo",
+                "pins",
+                "--versions",
+                "versions.yaml",
+                "--output",
+                "json",
+            ],
+        );
+        let pins = pins.json();
+        let pin = |pin: &&Value| pin["file"] == file;
+        let pin = pins["pins"]
+            .as_array()
+            .and_then(|pins| pins.iter().find(pin));
+        let pin = pin.expect("a pin of the cluster");
+        assert_eq!(pin["chart"], "haptic", "{layout}");
+        assert_eq!(
+            pin["source"],
+            "oci://registry.gitlab.com/haproxy-haptic/haptic/charts/haptic"
+        );
+        assert_eq!(pin["newest"], "0.2.2");
+        let asked = upgrade(&env, &["haptic", "--to", "0.2.2", "--dry-run"], 0);
+        assert!(
+            asked["changes"][0]["files"]
+                .as_array()
+                .is_some_and(|files| !files.is_empty()),
+            "{asked}"
+        );
+    }
+}
