@@ -282,10 +282,15 @@ impl File<'_> {
 
     /// Remembers that a name stands at a version's place.
     pub(super) fn uses(&mut self, scope: Scope, name: &str, of: Of, line: usize) {
+        let is_whole = matches!(scope, Scope::Chart(_));
         self.found.facts.uses.push(Use {
             scope,
             name: name.to_owned(),
-            path: String::new(),
+            path: if is_whole {
+                name.to_owned()
+            } else {
+                String::new()
+            },
             of,
             has_default: false,
             file: self.path.clone(),

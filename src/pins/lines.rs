@@ -34,6 +34,14 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
             })
         };
         let chart = of("chart");
+        // Argo CD has no scheme where a chart comes from a registry.
+        let with_scheme = |repo: String| {
+            if chart.is_some() && !repo.contains("://") {
+                format!("oci://{repo}")
+            } else {
+                repo
+            }
+        };
         let about = About {
             object: None,
             chart: chart
@@ -41,6 +49,7 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
                 .and_then(|chart| chart.rsplit('/').next())
                 .map(str::to_owned),
             source: of("repoURL")
+                .map(with_scheme)
                 .or_else(|| of("url"))
                 .map_or(Source::Unknown, Source::Address),
         };
