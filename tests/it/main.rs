@@ -26,6 +26,7 @@ mod interrupted;
 mod kit;
 mod leaks;
 mod pins;
+mod pins_cases;
 mod pki;
 mod real_cluster;
 mod real_programs;
