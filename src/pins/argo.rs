@@ -5,12 +5,13 @@
 use super::facts::{GeneratorFact, Scope};
 use super::file::{About, File};
 use super::flux::identity;
-use super::found::{Kind, Source};
+use super::found::{Form, Kind, Source};
 use super::kustomize;
 use super::layer::Layer;
 use super::node::Reader;
 use super::templates::{self, HOLE};
 use super::values;
+use crate::model::range::lenient_version;
 use crate::model::repo_path::RepoPath;
 use crate::yaml::{self, Node};
 
@@ -53,8 +54,16 @@ fn spec(
     place: &str,
     about: &About,
 ) {
+    let before = file.found.pins.len();
     if let Some(one) = reader.at(node, &["spec", "source"]) {
         source(file, layer, reader, one, &format!("{place}.source"), about);
+    }
+    if reader.items(node, &["spec", "sources"]).next().is_some() {
+        ignored(
+            file,
+            before,
+            "Argo CD ignores `source` where `sources` is set",
+        );
     }
     for (index, one) in reader.items(node, &["spec", "sources"]).enumerate() {
         source(
@@ -75,6 +84,14 @@ fn spec(
             &format!("{place}.sourceHydrator.drySource"),
             about,
         );
+    }
+}
+
+/// Marks the pins from one on as read by nothing.
+fn ignored(file: &mut File<'_>, from: usize, why: &str) {
+    for pin in &mut file.found.pins[from..] {
+        pin.effective = false;
+        pin.why = Some(why.to_owned());
     }
 }
 
@@ -112,8 +129,10 @@ fn source(
         },
         ..about.clone()
     };
+    file.runs(&about);
     if let Some(revision) = reader.at(node, &["targetRevision"]) {
         let is_moving = kind == Kind::Git && revision.as_str().is_some_and(is_branch);
+        let before = file.found.pins.len();
         if !is_moving {
             file.pin(
                 layer,
@@ -122,6 +141,12 @@ fn source(
                 &format!("{place}.targetRevision"),
                 &about,
             );
+        }
+        // Argo CD takes whatever reads as a version for one, `1.2` too (`util/versions`).
+        for pin in &mut file.found.pins[before..] {
+            if pin.form == Form::Range && lenient_version(&pin.value).is_some() {
+                pin.form = Form::Exact;
+            }
         }
     }
     value_files(file, reader, node);
@@ -200,6 +225,7 @@ fn parts(
             &object,
         );
     }
+    let before = file.found.pins.len();
     if let Some(text) = reader.at(node, &["helm", "values"])
         && let Some(inner) = layer.inner(text, file.text)
     {
@@ -215,6 +241,9 @@ fn parts(
                 &object,
             );
         }
+    }
+    if reader.at(node, &["helm", "valuesObject"]).is_some() {
+        ignored(file, before, "`valuesObject` beside it wins over `values`");
     }
     for image in reader.items(node, &["kustomize", "images"]) {
         let text = image.as_str().unwrap_or_default();

@@ -8,6 +8,8 @@ use crate::model::repo_path::RepoPath;
 pub struct Facts {
     /// Sources of Flux.
     pub sources: Vec<SourceFact>,
+    /// Objects that run a chart, whether they say a version or not.
+    pub objects: Vec<ObjectFact>,
     /// Repositories of a helmfile.
     pub aliases: Vec<AliasFact>,
     /// Files that a kustomization takes in, and the namespace that it gives.
@@ -26,21 +28,6 @@ pub struct Facts {
     pub charts: Vec<String>,
     /// Definitions of variables.
     pub definitions: Vec<Definition>,
-    /// What objects install, also where the version stands elsewhere.
-    pub objects: Vec<ObjectFact>,
-}
-
-/// An object that installs a chart.
-#[derive(Debug)]
-pub struct ObjectFact {
-    /// The file that has it.
-    pub file: RepoPath,
-    /// `Kind/namespace/name`.
-    pub object: String,
-    /// The chart.
-    pub chart: String,
-    /// Where it comes from.
-    pub source: Source,
 }
 
 /// A source of Flux.
@@ -56,6 +43,19 @@ pub struct SourceFact {
     pub name: String,
     /// Where it points; a patch has none.
     pub address: String,
+}
+
+/// An object that runs a chart.
+#[derive(Debug)]
+pub struct ObjectFact {
+    /// The file that has it.
+    pub file: RepoPath,
+    /// `Kind/namespace/name`.
+    pub object: String,
+    /// The chart; nothing where it is a folder in Git.
+    pub chart: Option<String>,
+    /// Where the chart comes from.
+    pub source: Source,
 }
 
 /// A repository of a helmfile.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::facts::{Definition, Facts, Of, Scope, Use};
+use super::facts::{Definition, Facts, ObjectFact, Of, Scope, Use};
 use super::found::{Form, Kind, Pin, Source, Unread};
 use super::layer::Layer;
 use super::node::Reader;
@@ -161,7 +161,11 @@ impl File<'_> {
         let name = self.path.name().to_owned();
         let version = reader.text(node, &["apiVersion"]).unwrap_or_default();
         let kind = reader.text(node, &["kind"]).unwrap_or_default();
-        let group = version.split('/').next().unwrap_or_default();
+        // Patches with a target may leave out the group.
+        let group = match version.split('/').next().unwrap_or_default() {
+            "" => group_of(kind),
+            group => group,
+        };
         if kind == "List" || kind.ends_with("List") && reader.get(node, "items").is_some() {
             for item in reader.items(node, &["items"]) {
                 self.object(layer, reader, item);
@@ -194,7 +198,9 @@ impl File<'_> {
                 flux::variables(self, layer, reader, node, ("Secret", "stringData"));
             }
             _ if !kind.is_empty() && !version.is_empty() => {}
-            _ if name == "Chart.yaml" => values::chart(self, layer, reader, node),
+            _ if matches!(name.as_str(), "Chart.yaml" | "requirements.yaml") => {
+                values::chart(self, layer, reader, node);
+            }
             _ if is_helmfile(self.path) => values::helmfile(self, layer, reader, node),
             _ if name.starts_with(".argocd-source") => argo::overrides(self, layer, reader, node),
             _ => values::data(self, layer, reader, node),
@@ -298,6 +304,19 @@ impl File<'_> {
         });
     }
 
+    /// Remembers an object that says what it runs. Patches don't.
+    pub(super) fn runs(&mut self, about: &About) {
+        let says = about.chart.is_some() || about.source != Source::Unknown;
+        if let Some(object) = about.object.as_ref().filter(|_| says) {
+            self.found.facts.objects.push(ObjectFact {
+                file: self.path.clone(),
+                object: object.clone(),
+                chart: about.chart.clone(),
+                source: about.source.clone(),
+            });
+        }
+    }
+
     /// Remembers a definition of a name.
     pub(super) fn define(&mut self, scope: Scope, name: &str, mut pin: Pin) {
         pin.defines = Some(name.to_owned());
@@ -376,4 +395,15 @@ fn without_holes(object: &str) -> Option<String> {
         .filter(|part| !part.contains(HOLE))
         .collect();
     is_named.then(|| known.join("/"))
+}
+
+/// The group of kinds that no other group has.
+fn group_of(kind: &str) -> &'static str {
+    match kind {
+        "HelmRelease" => "helm.toolkit.fluxcd.io",
+        "HelmRepository" | "OCIRepository" | "GitRepository" => "source.toolkit.fluxcd.io",
+        "ResourceSet" | "FluxInstance" => "fluxcd.controlplane.io",
+        "Application" | "ApplicationSet" => "argoproj.io",
+        _ => "",
+    }
 }

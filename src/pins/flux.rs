@@ -2,12 +2,12 @@
 //!
 //! Source of the places: Flux's API references (helm.toolkit v2, source.toolkit v1, kustomize.toolkit v1, fluxcd.controlplane.io v1).
 
-use super::facts::{KustomizationFact, ObjectFact, Scope, SourceFact, Substitution};
+use super::facts::{KustomizationFact, Scope, SourceFact, Substitution};
 use super::file::{About, File};
 use super::found::{Kind, Source};
 use super::layer::Layer;
 use super::node::Reader;
-use super::{kustomize, values};
+use super::{kustomize, templates, values};
 use crate::yaml::Node;
 
 /// Looks at an object of Flux.
@@ -26,6 +26,7 @@ pub(super) fn object(
         "HelmRelease" => release(file, layer, reader, node, &about),
         "HelmChart" => {
             let about = from_source(reader, node, &["spec"], about);
+            file.runs(&about);
             pin(
                 file,
                 layer,
@@ -102,14 +103,7 @@ fn release(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &No
         file.found.facts.charts.extend(name);
     }
     let chart = from_source(reader, node, &spec, about.clone());
-    if let (Some(name), Some(object)) = (&chart.chart, &chart.object) {
-        file.found.facts.objects.push(ObjectFact {
-            file: file.path.clone(),
-            object: object.clone(),
-            chart: name.clone(),
-            source: chart.source.clone(),
-        });
-    }
+    file.runs(&chart);
     let keys = ["spec", "chart", "spec", "version"];
     pin(
         file,
@@ -134,6 +128,7 @@ fn oci(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node, 
         }),
         ..about
     };
+    file.runs(&about);
     let before = file.found.pins.len();
     for (key, place) in [
         ("tag", "OCIRepository spec.ref.tag"),
@@ -148,15 +143,29 @@ fn oci(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node, 
             &about,
         );
     }
-    // The digest wins over the range, and the range over the tag (source-controller).
-    let winner = ["digest", "semver", "tag"].into_iter().find(|key| {
-        reader
-            .text(node, &["spec", "ref", key])
-            .is_some_and(|text| !text.is_empty())
-    });
+    // Source: source-controller.
+    winner(file, reader, node, before, &["digest", "semver", "tag"]);
+    for pin in &mut file.found.pins[before..] {
+        if pin.place.ends_with(".tag") && pin.value.contains('@') {
+            pin.editable = false;
+            pin.why =
+                Some("Flux refuses a digest in `tag`: `digest` beside it is for that".to_owned());
+        }
+    }
+}
+
+/// Of several keys of `spec.ref` the first one counts.
+fn winner(file: &mut File<'_>, reader: Reader<'_>, node: &Node, before: usize, order: &[&str]) {
+    let is_there = |key: &&&str| {
+        let text = reader.text(node, &["spec", "ref", key]);
+        text.is_some_and(|text| !text.is_empty())
+    };
+    let Some(winner) = order.iter().find(is_there) else {
+        return;
+    };
     for pin in &mut file.found.pins[before..] {
         let own = pin.place.rsplit('.').next().unwrap_or_default();
-        if let Some(winner) = winner.filter(|winner| *winner != own) {
+        if own != *winner {
             pin.effective = false;
             pin.why = Some(format!("`spec.ref.{winner}` beside it wins"));
         }
@@ -169,17 +178,29 @@ fn git(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node, 
         source: url.map_or(Source::Unknown, |url| Source::Address(url.to_owned())),
         ..about.clone()
     };
+    let before = file.found.pins.len();
     for key in ["tag", "semver", "commit"] {
         if let Some(value) = reader.at(node, &["spec", "ref", key]) {
-            file.pin(
-                layer,
-                value,
-                Kind::Git,
-                &format!("GitRepository spec.ref.{key}"),
-                &about,
-            );
+            let place = format!("GitRepository spec.ref.{key}");
+            file.pin(layer, value, Kind::Git, &place, &about);
         }
     }
+    if let Some(name) = reader.at(node, &["spec", "ref", "name"])
+        && let Some(tag) = name
+            .as_str()
+            .and_then(|name| name.strip_prefix("refs/tags/"))
+    {
+        let place = "GitRepository spec.ref.name";
+        kustomize::part(file, layer, (name, tag), Kind::Git, place, &about);
+    }
+    // Source: source-controller; a branch is the weakest, and no pin.
+    winner(
+        file,
+        reader,
+        node,
+        before,
+        &["commit", "name", "semver", "tag"],
+    );
 }
 
 /// Remembers where a source points.
@@ -284,8 +305,24 @@ pub(super) fn variables(
         object: Some(identity(reader, node, kind)),
         ..About::default()
     };
-    if let Some(data) = reader.at(node, &[key]) {
-        define(file, layer, reader, data, &format!("{kind} {key}"), &about);
+    let Some(data) = reader.at(node, &[key]) else {
+        return;
+    };
+    define(file, layer, reader, data, &format!("{kind} {key}"), &about);
+    // Values of a chart, which a release takes by `valuesFrom`.
+    for (name, text) in data.entries() {
+        let is_values = name.as_str().is_some_and(|name| name.ends_with(".yaml"));
+        let has_tag = text.as_str().is_some_and(|text| text.contains("tag:"));
+        if let Some(inner) = layer
+            .inner(text, file.text)
+            .filter(|_| is_values && has_tag)
+        {
+            let (inner, stream, _) = templates::read(inner);
+            for root in stream.roots() {
+                let place = format!("{kind} {key} values");
+                values::images(file, &inner, Reader { root }, root, &place, &about);
+            }
+        }
     }
 }
 

@@ -45,7 +45,7 @@ pub fn join(files: Vec<Findings>) -> Joined {
         }
     }
     let objects = sources.objects(&facts.objects, &given);
-    join_patches(&mut joined.pins, objects);
+    join_patches(&mut joined.pins, &objects);
     joined
         .pins
         .sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
@@ -154,14 +154,13 @@ impl Sources {
         }
     }
 
-    /// Charts with their addresses, by the object that installs them.
+    /// What the objects run, as far as this repository says it.
     fn objects(&self, facts: &[ObjectFact], given: &Given) -> Objects {
         let mut objects = Objects::new();
         for fact in facts {
-            if let Ok(Some(address)) = self.address(&fact.file, &fact.source, given) {
-                let of = (fact.chart.clone(), address);
-                objects.entry(fact.object.clone()).or_default().insert(of);
-            }
+            let address = self.address(&fact.file, &fact.source, given);
+            let of = (fact.chart.clone(), address.unwrap_or_default());
+            objects.entry(fact.object.clone()).or_default().insert(of);
         }
         objects
     }
@@ -222,8 +221,8 @@ impl Sources {
     }
 }
 
-/// Charts with their addresses, by the object that installs them.
-type Objects = BTreeMap<String, BTreeSet<(String, String)>>;
+/// Charts and their addresses, as far as they are known, by the object that runs them.
+type Objects = BTreeMap<String, BTreeSet<(Option<String>, Option<String>)>>;
 
 /// Why a source leads to no address.
 enum NoAddress {
@@ -254,29 +253,26 @@ fn judge_default(pin: &mut Pin, defined: &BTreeSet<String>) {
 }
 
 /// A patch says which object it is for and not of which chart: the object says that. One that is for no object here changes nothing that is seen.
-fn join_patches(pins: &mut [Pin], mut objects: Objects) {
-    for pin in pins.iter() {
-        if let (Some(object), Some(chart), Source::Address(address)) =
-            (&pin.object, &pin.chart, &pin.source)
-            && pin.kind == Kind::Chart
-        {
-            let of = (chart.clone(), address.clone());
-            objects.entry(object.clone()).or_default().insert(of);
-        }
-    }
+fn join_patches(pins: &mut [Pin], objects: &Objects) {
     let is_patch = |pin: &&mut Pin| {
-        pin.kind == Kind::Chart && pin.chart.is_none() && pin.defines.is_none() && pin.why.is_none()
+        pin.kind == Kind::Chart
+            && pin.chart.is_none()
+            && pin.defines.is_none()
+            && pin.source == Source::Unknown
     };
     for pin in pins.iter_mut().filter(is_patch) {
         let Some(object) = pin.object.clone() else {
             continue;
         };
+        let tell = |pin: &mut Pin, why: String| {
+            pin.why.get_or_insert(why);
+        };
         // kustomize reads the name of a target as a regular expression.
         if name_of(&object).contains(['*', '.', '+', '|', '(', '[']) {
-            pin.why = Some(format!("a patch for every object like `{object}`"));
+            tell(pin, format!("a patch for every object like `{object}`"));
             continue;
         }
-        let of: BTreeSet<&(String, String)> = match objects.get(&object) {
+        let of: BTreeSet<&(Option<String>, Option<String>)> = match objects.get(&object) {
             Some(of) => of.iter().collect(),
             None => objects
                 .iter()
@@ -286,20 +282,20 @@ fn join_patches(pins: &mut [Pin], mut objects: Objects) {
         };
         match of.iter().collect::<Vec<_>>().as_slice() {
             [(chart, address)] => {
-                pin.chart = Some(chart.clone());
-                pin.source = Source::Address(address.clone());
+                pin.chart.clone_from(chart);
+                pin.source = address.clone().map_or(Source::Unknown, Source::Address);
             }
             [] => {
                 pin.effective = false;
-                pin.why = Some(format!(
-                    "a patch for `{object}`, which is not in this repository"
-                ));
+                tell(
+                    pin,
+                    format!("a patch for `{object}`, which is not in this repository"),
+                );
             }
-            _ => {
-                pin.why = Some(format!(
-                    "a patch for `{object}`, of which there are several"
-                ));
-            }
+            _ => tell(
+                pin,
+                format!("a patch for `{object}`, of which there are several"),
+            ),
         }
     }
 }

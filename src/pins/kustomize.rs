@@ -2,12 +2,14 @@
 //!
 //! Source: the kustomization file's reference of kustomize 5 (`helmCharts`, `images`, `patches`, `patchesStrategicMerge`, `patchesJson6902`).
 
-use super::facts::{KustomizationFact, PatchFact};
+use super::facts::{KustomizationFact, PatchFact, Scope};
 use super::file::{About, File};
-use super::found::{Form, Kind, Source};
+use super::found::{Form, Kind, Pin, Source};
 use super::layer::Layer;
 use super::node::Reader;
-use super::templates;
+use super::templates::{self, HOLE};
+use super::texts::{unquoted, variables};
+use super::values;
 use crate::yaml::Node;
 
 /// Whether a document is a kustomization file: by its name, or by what it says of itself.
@@ -32,15 +34,23 @@ pub(super) fn file(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, n
             "kustomization helmCharts version",
         );
     }
+    for chart in reader.items(node, &["helmChartInflationGenerator"]) {
+        inflated(file, layer, reader, chart);
+    }
+    for key in ["generators", "transformers"] {
+        for text in reader.items(node, &[key]) {
+            nested(file, layer, text);
+        }
+    }
+    for generator in reader.items(node, &["configMapGenerator"]) {
+        literals(file, layer, reader, generator);
+    }
     let about = About::default();
-    image_list(
-        file,
-        layer,
-        reader,
-        reader.at(node, &["images"]),
-        "kustomization images",
-        &about,
-    );
+    for key in ["images", "imageTags"] {
+        let list = reader.at(node, &[key]);
+        let place = format!("kustomization {key}");
+        image_list(file, layer, reader, list, &place, &about);
+    }
     for key in ["resources", "bases", "components"] {
         for resource in reader.items(node, &[key]) {
             remote(file, layer, resource);
@@ -106,6 +116,47 @@ pub(super) fn chart(
     }
 }
 
+/// A chart of the deprecated list, whose keys have other names.
+fn inflated(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node) {
+    let text = |key: &str| reader.text(node, &[key]).map(str::to_owned);
+    let about = About {
+        object: None,
+        chart: text("chartName"),
+        source: text("chartRepoUrl").map_or(Source::Unknown, Source::Address),
+    };
+    if let Some(version) = reader.at(node, &["chartVersion"]) {
+        let place = "kustomization helmChartInflationGenerator chartVersion";
+        file.pin(layer, version, Kind::Chart, place, &about);
+    }
+}
+
+/// Literals of a generated ConfigMap, `name=version`, may be variables of Flux.
+fn literals(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node) {
+    let name = reader.text(node, &["name"]).unwrap_or_default();
+    let object = match reader.text(node, &["namespace"]) {
+        Some(namespace) => format!("ConfigMap/{namespace}/{name}"),
+        None => format!("ConfigMap/{name}"),
+    };
+    let about = About {
+        object: Some(object),
+        ..About::default()
+    };
+    for literal in reader.items(node, &["literals"]) {
+        let Some((name, version)) = literal.as_str().and_then(|text| text.split_once('=')) else {
+            continue;
+        };
+        let version = unquoted(version);
+        if !values::may_be_pinned(version) {
+            continue;
+        }
+        let place = "kustomization configMapGenerator literals";
+        let of = (literal, version);
+        if let Some(pin) = part_of(file, layer, of, Kind::Chart, place, &about) {
+            file.define(Scope::Flux, name, pin);
+        }
+    }
+}
+
 /// The images of a kustomization.
 pub(super) fn image_list(
     file: &mut File<'_>,
@@ -123,58 +174,88 @@ pub(super) fn image_list(
             chart: name.map(str::to_owned),
             ..about.clone()
         };
+        let before = file.found.pins.len();
         for key in ["newTag", "digest"] {
             if let Some(value) = reader.at(image, &[key]) {
                 file.pin(layer, value, Kind::Image, &format!("{place} {key}"), &about);
             }
+        }
+        // Written as `name:tag@digest`, an image is pulled by its digest.
+        if let [tag, _] = &mut file.found.pins[before..] {
+            tag.effective = false;
+            tag.why = Some("the digest beside it wins".to_owned());
         }
     }
 }
 
 /// A remote base with its reference: `https://…//path?ref=v1.2.3`.
 fn remote(file: &mut File<'_>, layer: &Layer<'_>, node: &Node) {
-    let Some((url, reference)) = node.as_str().and_then(|text| {
-        let at = text.find("?ref=").or_else(|| text.find("&ref="))?;
-        let reference = text[at + 5..].split('&').next()?;
-        (!reference.is_empty()).then_some((&text[..at], reference))
-    }) else {
+    let Some(text) = node.as_str().filter(|text| text.contains('/')) else {
+        return;
+    };
+    let by_query = text.find("?ref=").or_else(|| text.find("&ref=")).map(|at| {
+        let reference = text[at + 5..].split('&').next().unwrap_or_default();
+        (&text[..at], reference, "kustomization resources ?ref=")
+    });
+    // A manifest of a release, fetched by its address.
+    let by_path = || {
+        let version = text
+            .split('/')
+            .find(|part| part.starts_with('v') && values::is_version(part));
+        version.map(|version| (text, version, "kustomization resources address"))
+    };
+    let found = by_query.or_else(|| text.starts_with("https://").then(by_path).flatten());
+    let Some((url, reference, place)) = found.filter(|(_, reference, _)| !reference.is_empty())
+    else {
         return;
     };
     let about = About {
         source: Source::Address(url.to_owned()),
         ..About::default()
     };
-    part(
-        file,
-        layer,
-        (node, reference),
-        Kind::Git,
-        "kustomization resources ?ref=",
-        &about,
-    );
+    part(file, layer, (node, reference), Kind::Git, place, &about);
 }
 
-/// A pin that is a part of a scalar.
+/// Adds a pin that is a part of a scalar.
 pub(super) fn part(
     file: &mut File<'_>,
+    layer: &Layer<'_>,
+    of: (&Node, &str),
+    kind: Kind,
+    place: &str,
+    about: &About,
+) {
+    for variable in variables(of.1) {
+        let line = file
+            .pin_of(layer, of.0, kind, place, about)
+            .map_or(1, |pin| pin.line);
+        file.uses(Scope::Flux, variable.name, about.of(kind), line);
+    }
+    if let Some(pin) = part_of(file, layer, of, kind, place, about) {
+        file.found.pins.push(pin);
+    }
+}
+
+fn part_of(
+    file: &File<'_>,
     layer: &Layer<'_>,
     (node, value): (&Node, &str),
     kind: Kind,
     place: &str,
     about: &About,
-) {
-    let Some(mut pin) = file.pin_of(layer, node, kind, place, about) else {
-        return;
-    };
+) -> Option<Pin> {
+    if value.contains([HOLE, '$', '{']) {
+        return None;
+    }
+    let mut pin = file.pin_of(layer, node, kind, place, about)?;
     pin.value = value.to_owned();
     pin.form = Form::of(value, kind);
     let raw = &file.text[pin.span.clone()];
-    let Some(at) = raw.rfind(value) else {
-        return;
-    };
-    pin.column += raw[..at].chars().count();
-    pin.span = pin.span.start + at..pin.span.start + at + value.len();
-    file.found.pins.push(pin);
+    if let Some(at) = raw.rfind(value) {
+        pin.column += raw[..at].chars().count();
+        pin.span = pin.span.start + at..pin.span.start + at + value.len();
+    }
+    Some(pin)
 }
 
 /// Patches in strings: a part of an object, or operations on one.
@@ -205,27 +286,29 @@ fn target(reader: Reader<'_>, patch: &Node) -> Option<(String, String)> {
     Some((kind.to_owned(), identity))
 }
 
-/// Where the operations of a JSON patch set a version, by the kind of their target.
-const PATHS: [(&str, &str, &str); 12] = [
-    ("HelmRelease", "/spec/chart/spec", "version"),
-    ("HelmChart", "/spec", "version"),
-    ("OCIRepository", "/spec/ref", "tag"),
-    ("OCIRepository", "/spec/ref", "semver"),
-    ("OCIRepository", "/spec/ref", "digest"),
-    ("GitRepository", "/spec/ref", "tag"),
-    ("GitRepository", "/spec/ref", "semver"),
-    ("GitRepository", "/spec/ref", "commit"),
-    ("Application", "/spec/source", "targetRevision"),
-    ("Application", "/spec/sources/*", "targetRevision"),
+/// Where the operations of a JSON patch set a version, by the kind of their target. `*` stands for any index.
+const PATHS: [(&str, &str); 13] = [
+    ("HelmRelease", "/spec/chart/spec/version"),
+    ("HelmChart", "/spec/version"),
+    ("OCIRepository", "/spec/ref/tag"),
+    ("OCIRepository", "/spec/ref/semver"),
+    ("OCIRepository", "/spec/ref/digest"),
+    ("GitRepository", "/spec/ref/tag"),
+    ("GitRepository", "/spec/ref/semver"),
+    ("GitRepository", "/spec/ref/commit"),
+    ("Application", "/spec/source/targetRevision"),
+    ("Application", "/spec/sources/*/targetRevision"),
     (
-        "ApplicationSet",
-        "/spec/template/spec/source",
-        "targetRevision",
+        "Application",
+        "/spec/sourceHydrator/drySource/targetRevision",
     ),
     (
         "ApplicationSet",
-        "/spec/template/spec/sources/*",
-        "targetRevision",
+        "/spec/template/spec/source/targetRevision",
+    ),
+    (
+        "ApplicationSet",
+        "/spec/template/spec/sources/*/targetRevision",
     ),
 ];
 
@@ -267,39 +350,67 @@ pub(super) fn operations(
             object: target.map(|(_, identity)| identity.clone()),
             ..About::default()
         };
-        for (kind, parent, key) in PATHS {
+        let is_test = reader.text(operation, &["op"]) == Some("test");
+        let before = file.found.pins.len();
+        for (kind, whole) in PATHS {
             if target.is_some_and(|(wanted, _)| wanted != kind) {
                 continue;
             }
-            let git = if kind == "GitRepository" {
+            let of = if kind == "GitRepository" {
                 Kind::Git
             } else {
                 Kind::Chart
             };
-            let place = format!("{place} {path}");
-            if is_at(path, parent, Some(key)) {
-                file.pin(layer, value, git, &place, &about);
+            let Some(rest) = below(path, whole) else {
+                continue;
+            };
+            let keys: Vec<&str> = rest.split('/').filter(|key| !key.is_empty()).collect();
+            let place = format!("{place} {path}{rest}");
+            for inner in leaves(reader, value, &keys) {
+                file.pin(layer, inner, of, &place, &about);
+            }
+            if keys.is_empty() {
                 break;
             }
-            if is_at(path, parent, None)
-                && let Some(inner) = reader.at(value, &[key])
-            {
-                file.pin(layer, inner, git, &format!("{place}/{key}"), &about);
-            }
+        }
+        for pin in file.found.pins[before..].iter_mut().filter(|_| is_test) {
+            pin.effective = false;
+            pin.why = Some(
+                "a `test` of a patch: it sets nothing, and fails the build where the version is another"
+                    .to_owned(),
+            );
         }
     }
 }
 
-/// Whether a JSON pointer is that of a parent, and of a key in it; `*` stands for any index.
-fn is_at(path: &str, parent: &str, key: Option<&str>) -> bool {
-    let wanted = parent.split('/').chain(key);
-    let mut parts = path.split('/');
-    let all_fit = wanted.into_iter().all(|wanted| {
-        parts.next().is_some_and(|part| {
-            wanted == part || wanted == "*" && (part == "-" || part.parse::<usize>().is_ok())
-        })
-    });
-    all_fit && parts.next().is_none()
+/// What of a whole path is below a JSON pointer; nothing where the pointer leads elsewhere.
+fn below<'a>(path: &str, whole: &'a str) -> Option<&'a str> {
+    let mut rest = whole;
+    for part in path.strip_prefix('/')?.split('/') {
+        rest = rest.strip_prefix('/')?;
+        let end = rest.find('/').unwrap_or(rest.len());
+        let is_index = part == "-" || part.parse::<usize>().is_ok();
+        if rest[..end] != *part && !(&rest[..end] == "*" && is_index) {
+            return None;
+        }
+        rest = &rest[end..];
+    }
+    Some(rest)
+}
+
+/// The values at the end of some keys; `*` is every item.
+fn leaves<'a>(reader: Reader<'a>, node: &'a Node, keys: &[&str]) -> Vec<&'a Node> {
+    match keys.split_first() {
+        None => vec![node],
+        Some((&"*", rest)) => node
+            .items()
+            .flat_map(|item| leaves(reader, item, rest))
+            .collect(),
+        Some((key, rest)) => reader
+            .get(node, key)
+            .map(|inner| leaves(reader, inner, rest))
+            .unwrap_or_default(),
+    }
 }
 
 /// A string that is YAML: objects, parts of them, or operations.

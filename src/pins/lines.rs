@@ -3,7 +3,7 @@
 use super::facts::{Of, Scope};
 use super::file::{About, File};
 use super::found::{Kind, Source};
-use super::texts::unquoted;
+use super::texts::{position, unquoted};
 use super::values::is_version;
 use crate::model::repo_path::RepoPath;
 
@@ -186,12 +186,29 @@ pub(super) fn terraform(file: &mut File<'_>) {
         };
         if let Some((start, written)) = of("version") {
             let text = |key: &str| of(key).map(|(_, value)| unquoted(value).to_owned());
-            let about = About {
-                object: None,
-                chart: text("chart"),
-                source: text("repository").map_or(Source::Unknown, Source::Address),
+            let chart = text("chart");
+            // A chart may be named by its whole address.
+            let whole = chart
+                .as_deref()
+                .filter(|chart| chart.starts_with("oci://"))
+                .and_then(|chart| chart.rsplit_once('/'))
+                .map(|(repo, name)| (repo.to_owned(), name.to_owned()));
+            let about = match whole {
+                Some((repo, name)) => About {
+                    object: None,
+                    chart: Some(name),
+                    source: Source::Address(repo),
+                },
+                None => About {
+                    object: None,
+                    chart,
+                    source: text("repository").map_or(Source::Unknown, Source::Address),
+                },
             };
-            if written.starts_with('"') && !written.contains("${") {
+            if !written.starts_with('"') || written.contains("${") {
+                let (line, _) = position(file.text, start);
+                file.unread(line, "the version is an expression of Terraform".to_owned());
+            } else {
                 push(
                     file,
                     start,
@@ -218,6 +235,15 @@ pub(super) fn markers(file: &mut File<'_>) {
         if line.contains("{\"$imagepolicy\"") {
             let place = "$imagepolicy marker";
             value_of(file, (*start, line), Kind::Image, place, &About::default());
+            let on_line = *start..start + line.len();
+            for pin in &mut file.found.pins {
+                if on_line.contains(&pin.span.start) && pin.why.is_none() {
+                    pin.why = Some(
+                        "Flux's image automation writes this line: a version set by hand is taken back"
+                            .to_owned(),
+                    );
+                }
+            }
         }
         let Some(marker) = line.trim_start().strip_prefix('#') else {
             continue;
@@ -232,17 +258,29 @@ pub(super) fn markers(file: &mut File<'_>) {
             word.map(str::to_owned)
         };
         let datasource = of("datasource").unwrap_or_default();
+        let name = of("packageName").or_else(|| of("depName"));
+        // A chart in a registry is named by its whole address there.
+        let by_name = name
+            .as_deref()
+            .filter(|_| datasource == "docker")
+            .and_then(|name| name.rsplit_once('/'))
+            .filter(|(repo, _)| repo.contains('.'))
+            .map(|(repo, _)| format!("oci://{repo}"));
         let kind = match datasource.as_str() {
             "helm" => Kind::Chart,
-            "docker" if of("depName").is_some_and(|name| name.contains("chart")) => Kind::Chart,
+            "docker" if name.as_deref().is_some_and(|name| name.contains("chart")) => Kind::Chart,
             "docker" => Kind::Image,
             "git-tags" | "github-tags" | "github-releases" | "gitlab-tags" => Kind::Git,
             _ => Kind::Other,
         };
         let about = About {
             object: None,
-            chart: of("depName").and_then(|name| name.rsplit('/').next().map(str::to_owned)),
-            source: of("registryUrl").map_or(Source::Unknown, Source::Address),
+            chart: name
+                .as_deref()
+                .and_then(|name| name.rsplit('/').next().map(str::to_owned)),
+            source: of("registryUrl")
+                .or(by_name)
+                .map_or(Source::Unknown, Source::Address),
         };
         if let Some((start, line)) = lines.get(index + 1) {
             value_of(file, (*start, line), kind, "renovate marker", &about);
@@ -263,9 +301,24 @@ fn value_of(
     };
     let rest = &line[at + 1..];
     let written = rest.split(" #").next().unwrap_or_default().trim();
+    let start = start + at + 1 + rest.find(written).unwrap_or_default();
     if is_version(unquoted(written)) {
-        let column = at + 1 + rest.find(written).unwrap_or_default();
-        push(file, start + column, written, kind, place, about);
+        push(file, start, written, kind, place, about);
+        return;
+    }
+    // `registry.example.org/web:1.2.3`
+    let image = unquoted(written);
+    let after = image.rfind('/').map_or(0, |at| at + 1);
+    let Some((name, tag)) = image[after..].split_once(':') else {
+        return;
+    };
+    if kind == Kind::Image && is_version(tag) {
+        let about = About {
+            chart: Some(name.to_owned()),
+            ..about.clone()
+        };
+        let at = start + written.rfind(tag).unwrap_or_default();
+        push(file, at, tag, kind, place, &about);
     }
 }
 
