@@ -31,6 +31,10 @@ pub fn edit(path: &RepoPath, text: &str, pin: &Pin, version: &str) -> Result<Str
         let why = pin.why.clone().unwrap_or_default();
         return Err(EditError::NotEditable(why));
     }
+    // No version has these, and what escapes them isn't there as it reads.
+    if version.contains(|c: char| c.is_control() || matches!(c, '"' | '\'' | '\\')) {
+        return Err(EditError::Unproven(version.to_owned()));
+    }
     let written = text.get(pin.span.clone()).ok_or(EditError::Changed)?;
     let at = written.find(&pin.value).ok_or(EditError::Changed)?;
     let start = pin.span.start + at;

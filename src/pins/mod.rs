@@ -16,6 +16,8 @@ mod lines;
 mod newest;
 mod node;
 mod prefilter;
+#[cfg(test)]
+mod random;
 mod templates;
 #[cfg(test)]
 mod tests;
