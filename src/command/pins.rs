@@ -16,7 +16,9 @@ use crate::git::trees::GitTree;
 use crate::model::chart::ChartRef;
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::{Entry, Tree};
-use crate::pins::{Findings, Joined, Kind, Newest, Pin, Source, join, look, may_have_pins, newest};
+use crate::pins::{
+    Findings, Joined, Kind, Newest, Pin, Source, join, look_at_bytes, may_have_pins, newest,
+};
 use crate::ui::Outcome;
 use crate::world::World;
 
@@ -208,7 +210,7 @@ pub(super) fn from_tree(tree: &dyn Tree) -> Result<Vec<Findings>> {
         if let Some(Entry::File(bytes)) = tree.entry(&path)?
             && may_have_pins(path.name(), &bytes)
         {
-            found.push(look(&path, &String::from_utf8_lossy(&bytes)));
+            found.push(look_at_bytes(&path, &bytes));
         }
     }
     Ok(found)
@@ -227,7 +229,7 @@ fn from_disk(root: &Path, tree: &dyn Tree) -> Result<Vec<Findings>> {
             let bytes = std::fs::read(root.join(path.as_str()))
                 .map_err(|why| Problem::failed(format!("cannot read `{path}`: {why}")))?;
             if may_have_pins(path.name(), &bytes) {
-                found.push(look(path, &String::from_utf8_lossy(&bytes)));
+                found.push(look_at_bytes(path, &bytes));
             }
         }
         Ok(found)

@@ -4,6 +4,7 @@
 
 mod argo;
 mod edit;
+mod encoding;
 mod facts;
 mod file;
 mod flux;
@@ -26,6 +27,7 @@ mod values;
 mod variables;
 
 pub use edit::{EditError, edit};
+pub use encoding::look_at_bytes;
 pub use file::{Findings, look};
 pub use found::{Form, Kind, Pin, Source, Unread};
 pub use join::{Joined, join};

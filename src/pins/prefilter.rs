@@ -6,8 +6,9 @@ use memchr::memmem;
 const ENDINGS: [&str; 6] = [".yaml", ".yml", ".json", ".tf", ".gotmpl", ".tpl"];
 
 /// A file without any of these words has no pin.
-const WORDS: [&[u8]; 7] = [
+const WORDS: [&[u8]; 8] = [
     b"ersion",
+    b"repositories",
     b"tag",
     b"Tag",
     b"ref",
@@ -19,12 +20,15 @@ const WORDS: [&[u8]; 7] = [
 /// Whether a file of this name and content may have pins.
 pub fn may_have_pins(name: &str, content: &[u8]) -> bool {
     let is_known = ENDINGS.iter().any(|ending| name.ends_with(ending)) || name == "Kustomization";
-    // Values of a chart may be versions under any name.
-    let is_values = name.starts_with("values");
+    // Values of a chart may be versions under any name; kustomizations and helmfiles say what pins of other files depend on.
+    let is_values = ["values", "kustomization.", "Kustomization", "helmfile"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    let is_utf16 = content.starts_with(&[0xff, 0xfe]) || content.starts_with(&[0xfe, 0xff]);
     let has_word = || {
         WORDS
             .iter()
             .any(|word| memmem::find(content, word).is_some())
     };
-    is_known && (is_values || has_word())
+    is_known && (is_values || is_utf16 || has_word())
 }

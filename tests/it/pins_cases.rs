@@ -403,3 +403,64 @@ fn o50_uncommitted_work_is_neither_lost_nor_taken_in() {
         application("shop", "1.4.1")
     );
 }
+
+#[test]
+fn a_file_in_another_encoding_is_told_and_stays() {
+    let text = application("shop", "1.4.0");
+    let env = repo(&[("good.yaml", &text)]);
+    let wide: Vec<u8> = format!("\u{feff}{text}")
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    std::fs::write(env.path("repo/wide.yaml"), &wide).expect("writes");
+    std::fs::write(
+        env.path("repo/latin.yaml"),
+        [text.as_bytes(), b"# caf\xe9\n"].concat(),
+    )
+    .expect("writes");
+    env.git("repo", &["add", "."]);
+    env.git("repo", &["commit", "-qm", "More"]);
+    let all = pins(&env, &["--offline"], 0);
+    assert_eq!(
+        texts(&all["pins"], "file"),
+        ["good.yaml", "latin.yaml", "wide.yaml"]
+    );
+    assert_eq!(texts(&all["unread"], "file"), ["latin.yaml", "wide.yaml"]);
+    assert_eq!(all["unread"][0]["line"], 6);
+    let done = upgrade(&env, "['1.4.1']");
+    let names = env.git("repo", &["diff", "--name-only", "main", BRANCH]);
+    assert_eq!(names, "good.yaml\n");
+    assert_eq!(
+        texts(&done["not_moved"], "place"),
+        ["latin.yaml:5", "wide.yaml:5"]
+    );
+}
+
+/// Files without a word of a version say where pins of others belong.
+#[test]
+fn a_namespace_comes_from_a_file_that_has_no_version() {
+    let source = |url: &str| {
+        SOURCE
+            .replace(", namespace: apps", "")
+            .replace("charts.", url)
+    };
+    let web = release("1.0.0").replace(", namespace: apps", "");
+    let all = found(&[
+        (
+            "one/kustomization.yaml",
+            "namespace: one\nresources: [../base, source.yaml]\n",
+        ),
+        ("one/source.yaml", &source("one.")),
+        ("base/kustomization.yaml", "resources: [web.yaml]\n"),
+        ("base/web.yaml", &web),
+        (
+            "two/kustomization.yaml",
+            "namespace: two\nresources: [source.yaml]\n",
+        ),
+        ("two/source.yaml", &source("two.")),
+    ]);
+    assert_eq!(
+        texts(&all["pins"], "source"),
+        ["https://one.example.org#shop"]
+    );
+}
