@@ -8,6 +8,7 @@ pub mod inputs;
 pub mod layouts;
 pub mod moves;
 pub mod next_steps;
+pub mod pin_files;
 pub mod pins;
 pub mod plain_secrets;
 pub mod published;

@@ -7,18 +7,14 @@ use semver::Version;
 use serde_json::{Map, Value, json};
 
 use super::files;
+use super::pin_files::gather;
 use super::published::{Known, Published};
 use crate::cli::Common;
 use crate::cli::pins::PinsArgs;
 use crate::error::{ExitStatus, Problem};
 use crate::git::target::Target;
-use crate::git::trees::GitTree;
 use crate::model::chart::ChartRef;
-use crate::model::repo_path::RepoPath;
-use crate::model::tree::{Entry, Tree};
-use crate::pins::{
-    Findings, Joined, Kind, Newest, Pin, Source, join, look_at_bytes, may_have_pins, newest,
-};
+use crate::pins::{Joined, Kind, Newest, Pin, Source, newest};
 use crate::ui::Outcome;
 use crate::world::World;
 
@@ -28,7 +24,7 @@ use crate::world::World;
 /// When the repository can't be read.
 pub fn run(arguments: &PinsArgs, common: &Common, world: &World) -> Result<Outcome> {
     let folder = files::working_folder(common, world);
-    let joined = gather(&folder, arguments)?;
+    let joined = gather(&folder, arguments.rev.as_deref())?;
     let paths = paths(&folder, arguments)?;
     let versions = arguments
         .versions
@@ -164,87 +160,6 @@ fn paths(folder: &Path, arguments: &PinsArgs) -> Result<Vec<String>> {
             .to_owned())
     };
     arguments.paths.iter().map(seen).collect()
-}
-
-/// Reads every file that may have pins, in parallel.
-fn gather(folder: &Path, arguments: &PinsArgs) -> Result<Joined> {
-    if !folder.is_dir() {
-        return Err(
-            Problem::usage(format!("there is no folder `{}`", folder.display()))
-                .hint("`-C` names a folder that is there")
-                .into(),
-        );
-    }
-    let target = Target::around(folder)?;
-    let files = match (&target, &arguments.rev) {
-        (Target::Existing(repository), rev) if rev.is_some() || repository.workdir().is_none() => {
-            let rev = rev.as_deref().unwrap_or("HEAD");
-            let commit = repository
-                .revparse_single(rev)
-                .and_then(|object| object.peel_to_commit())
-                .map_err(|why| {
-                    Problem::usage(format!(
-                        "cannot read the revision `{rev}`: {}",
-                        why.message()
-                    ))
-                    .hint("name a branch, a tag or a commit of this repository")
-                })?;
-            from_tree(&GitTree::of(repository, Some(commit.id()))?)?
-        }
-        (_, Some(_)) => {
-            return Err(Problem::usage(format!(
-                "`{}` is no repository, so it has no revisions",
-                folder.display()
-            ))
-            .into());
-        }
-        _ => from_disk(target.place(), target.tree()?.as_ref())?,
-    };
-    Ok(join(files))
-}
-
-/// A git tree is read by one, since libgit2's repositories are not shared.
-pub(super) fn from_tree(tree: &dyn Tree) -> Result<Vec<Findings>> {
-    let mut found = Vec::new();
-    for path in tree.files(None)? {
-        if let Some(Entry::File(bytes)) = tree.entry(&path)?
-            && may_have_pins(path.name(), &bytes)
-        {
-            found.push(look_at_bytes(&path, &bytes));
-        }
-    }
-    Ok(found)
-}
-
-fn from_disk(root: &Path, tree: &dyn Tree) -> Result<Vec<Findings>> {
-    let paths = tree.files(None)?;
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = paths.len().div_ceil(workers).max(1);
-    let read = |paths: &[RepoPath]| -> Result<Vec<Findings>> {
-        let mut found = Vec::new();
-        for path in paths {
-            if !may_have_pins(path.name(), b"version") {
-                continue;
-            }
-            let bytes = std::fs::read(root.join(path.as_str()))
-                .map_err(|why| Problem::failed(format!("cannot read `{path}`: {why}")))?;
-            if may_have_pins(path.name(), &bytes) {
-                found.push(look_at_bytes(path, &bytes));
-            }
-        }
-        Ok(found)
-    };
-    std::thread::scope(|scope| {
-        let running: Vec<_> = paths
-            .chunks(share)
-            .map(|share| scope.spawn(|| read(share)))
-            .collect();
-        let mut all = Vec::new();
-        for worker in running {
-            all.extend(worker.join().expect("a worker ends")?);
-        }
-        Ok(all)
-    })
 }
 
 fn as_json(row: &Row<'_>) -> Value {

@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::author::Author;
 use super::files;
-use super::pins::{chart_of, from_tree, unknown, versions_of};
+use super::pin_files::from_tree;
+use super::pins::{chart_of, unknown, versions_of};
 use super::published::{Known, Published};
 use crate::cli::Common;
 use crate::cli::upgrade::UpgradeArgs;

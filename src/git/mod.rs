@@ -10,6 +10,7 @@ pub mod journal;
 pub mod sign;
 pub mod target;
 pub mod trees;
+mod walk;
 
 use crate::error::Problem;
 

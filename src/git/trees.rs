@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use git2::{ObjectType, Repository};
 
-use super::said;
+use super::{said, walk};
 use crate::model::repo_path::RepoPath;
-use crate::model::tree::{Entry, Tree};
+use crate::model::tree::{Entry, Take, Tree, Wanted};
 
 /// The tree of a commit; empty before the first one.
 pub struct GitTree<'r> {
@@ -109,6 +109,27 @@ impl Tree for GitTree<'_> {
         walked.map_err(|why| said("read the tree", &why))?;
         Ok(files)
     }
+
+    fn read_each(&self, is_wanted: &Wanted<'_>, take: &Take<'_>) -> Result<()> {
+        let Some(tree) = &self.tree else {
+            return Ok(());
+        };
+        let mut blobs = Vec::new();
+        let walked = tree.walk(git2::TreeWalkMode::PreOrder, |parent, entry| {
+            let is_file = entry.kind() == Some(ObjectType::Blob)
+                && entry.filemode() != i32::from(git2::FileMode::Link);
+            if is_file
+                && let Ok(name) = entry.name()
+                && let Ok(path) = RepoPath::parse(&format!("{parent}{name}"))
+                && is_wanted(&path)
+            {
+                blobs.push((path, entry.id()));
+            }
+            git2::TreeWalkResult::Ok
+        });
+        walked.map_err(|why| said("read the tree", &why))?;
+        walk::read_blobs(self.repository.path(), &blobs, take)
+    }
 }
 
 /// The files of a work tree, or of a folder that is none yet. A folder that doesn't exist is empty.
@@ -206,5 +227,12 @@ impl Tree for WorkTree {
             }
         }
         Ok(files)
+    }
+
+    fn read_each(&self, is_wanted: &Wanted<'_>, take: &Take<'_>) -> Result<()> {
+        if !self.root.is_dir() {
+            return Ok(());
+        }
+        walk::read_each(&self.root, is_wanted, take)
     }
 }

@@ -41,7 +41,28 @@ pub trait Tree {
     /// # Errors
     /// When the repository can't be read.
     fn files(&self, folder: Option<&RepoPath>) -> Result<Vec<RepoPath>>;
+
+    /// Reads all files that [`Tree::files`] lists and `is_wanted` wants, and hands over each with its bytes, in any order. The real trees do so on all processors at once.
+    ///
+    /// # Errors
+    /// When the repository can't be read.
+    fn read_each(&self, is_wanted: &Wanted<'_>, take: &Take<'_>) -> Result<()> {
+        for path in self.files(None)? {
+            if is_wanted(&path)
+                && let Some(Entry::File(bytes)) = self.entry(&path)?
+            {
+                take(path, &bytes);
+            }
+        }
+        Ok(())
+    }
 }
+
+/// Says by its path whether a file is read.
+pub type Wanted<'a> = dyn Fn(&RepoPath) -> bool + Sync + 'a;
+
+/// Takes a file that was read.
+pub type Take<'a> = dyn Fn(RepoPath, &[u8]) + Sync + 'a;
 
 /// A tree in memory.
 #[derive(Debug, Clone, Default)]

@@ -32,4 +32,4 @@ pub use file::{Findings, look};
 pub use found::{Form, Kind, Pin, Source, Unread};
 pub use join::{Joined, join};
 pub use newest::{Newest, newest};
-pub use prefilter::may_have_pins;
+pub use prefilter::{may_have_pins, may_name_pins};

@@ -17,9 +17,13 @@ const WORDS: [&[u8]; 8] = [
     b"renovate:",
 ];
 
+/// Whether a file of this name may have pins, whatever it says.
+pub fn may_name_pins(name: &str) -> bool {
+    ENDINGS.iter().any(|ending| name.ends_with(ending)) || name == "Kustomization"
+}
+
 /// Whether a file of this name and content may have pins.
 pub fn may_have_pins(name: &str, content: &[u8]) -> bool {
-    let is_known = ENDINGS.iter().any(|ending| name.ends_with(ending)) || name == "Kustomization";
     // Values of a chart may be versions under any name; kustomizations and helmfiles say what pins of other files depend on.
     let is_values = ["values", "kustomization.", "Kustomization", "helmfile"]
         .iter()
@@ -30,5 +34,5 @@ pub fn may_have_pins(name: &str, content: &[u8]) -> bool {
             .iter()
             .any(|word| memmem::find(content, word).is_some())
     };
-    is_known && (is_values || is_utf16 || has_word())
+    may_name_pins(name) && (is_values || is_utf16 || has_word())
 }

@@ -1,0 +1,211 @@
+//! Trees read on all processors at once. Folders of a work tree are listed and files are read by whoever is free.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context as _, Result};
+use git2::{Oid, Repository};
+
+use super::said;
+use crate::model::repo_path::RepoPath;
+use crate::model::tree::{Take, Wanted};
+
+/// How many work at once.
+pub(super) fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Reads the files below a folder whose path is wanted. Links aren't followed; folders with a repository of their own are left out.
+///
+/// # Errors
+/// When a folder or a file can't be read. The first failure ends the walk.
+pub(super) fn read_each(root: &Path, is_wanted: &Wanted<'_>, take: &Take<'_>) -> Result<()> {
+    let queue = Queue::new();
+    let work = || {
+        let mut buffer = Vec::with_capacity(64 << 10);
+        while let Some(turn) = queue.next() {
+            let visited = visit(root, turn.folder.as_ref(), &queue, is_wanted);
+            let read = visited.and_then(|files| {
+                files.into_iter().try_for_each(|path| {
+                    read(&root.join(path.as_str()), &mut buffer)
+                        .with_context(|| format!("cannot read `{path}`"))?;
+                    take(path, &buffer);
+                    Ok(())
+                })
+            });
+            if let Err(why) = read {
+                queue.lock().failed.get_or_insert(why);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..workers() {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let failed = queue.lock().failed.take();
+    failed.map_or(Ok(()), Err)
+}
+
+/// Lists one folder: its folders are queued, and its wanted files are returned.
+fn visit(
+    root: &Path,
+    folder: Option<&RepoPath>,
+    queue: &Queue,
+    is_wanted: &Wanted<'_>,
+) -> Result<Vec<RepoPath>> {
+    let place = folder.map_or_else(|| root.to_owned(), |folder| root.join(folder.as_str()));
+    let cannot = || format!("cannot read `{}`", place.display());
+    let prefix = RepoPath::prefix(folder);
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(&place).with_context(cannot)? {
+        let entry = entry.with_context(cannot)?;
+        let name = entry.file_name();
+        if name == ".git" {
+            if folder.is_some() {
+                return Ok(Vec::new());
+            }
+            continue;
+        }
+        let kind = entry.file_type().with_context(cannot)?;
+        // A name that no path of ours can have is nobody's to edit.
+        let path = || RepoPath::parse(&format!("{prefix}{}", name.to_str()?)).ok();
+        if kind.is_dir() {
+            folders.extend(path());
+        } else if kind.is_file() {
+            files.extend(path().filter(|path| is_wanted(path)));
+        }
+    }
+    queue.add(folders);
+    Ok(files)
+}
+
+/// So many blobs are taken at once: neighbours lie close in a pack.
+const BATCH: usize = 64;
+
+/// Reads blobs of a repository. Handles of libgit2 aren't shared, so each worker has its own.
+///
+/// # Errors
+/// When a blob can't be read.
+pub(super) fn read_blobs(
+    repository: &Path,
+    blobs: &[(RepoPath, Oid)],
+    take: &Take<'_>,
+) -> Result<()> {
+    let batches = Mutex::new(blobs.chunks(BATCH));
+    let next = || {
+        batches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .next()
+    };
+    let work = || -> Result<()> {
+        let repository =
+            Repository::open(repository).map_err(|why| said("open the repository again", &why))?;
+        let odb = repository
+            .odb()
+            .map_err(|why| said("read the repository", &why))?;
+        while let Some(batch) = next() {
+            for (path, id) in batch {
+                let blob = odb
+                    .read(*id)
+                    .map_err(|why| said(&format!("read `{path}`"), &why))?;
+                take(path.clone(), blob.data());
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..workers()).map(|_| scope.spawn(work)).collect();
+        let own = work();
+        let all = others
+            .into_iter()
+            .map(|other| other.join().expect("a worker ends"));
+        all.fold(own, Result::and)
+    })
+}
+
+/// The bytes of a file into a buffer that is used again, without asking for its size.
+fn read(place: &Path, buffer: &mut Vec<u8>) -> std::io::Result<()> {
+    buffer.clear();
+    File::open(place)?.take(u64::MAX).read_to_end(buffer)?;
+    Ok(())
+}
+
+/// The folders that nobody has listed yet.
+struct Queue {
+    state: Mutex<State>,
+    has_changed: Condvar,
+}
+
+struct State {
+    /// `None` is the top.
+    folders: Vec<Option<RepoPath>>,
+    /// How many folders are somebody's turn: each may bring more.
+    busy: usize,
+    failed: Option<anyhow::Error>,
+}
+
+/// A folder that one works on. Its end is told however it comes, so that nobody waits for somebody who panicked.
+struct Turn<'q> {
+    queue: &'q Queue,
+    folder: Option<RepoPath>,
+}
+
+impl Queue {
+    fn new() -> Self {
+        Self {
+            state: Mutex::new(State {
+                folders: vec![None],
+                busy: 0,
+                failed: None,
+            }),
+            has_changed: Condvar::new(),
+        }
+    }
+
+    /// Nothing panics while it has the lock.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A folder to list; nothing when all are done, or one has failed.
+    fn next(&self) -> Option<Turn<'_>> {
+        let is_idle = |state: &mut State| {
+            state.failed.is_none() && state.folders.is_empty() && state.busy > 0
+        };
+        let mut state = self
+            .has_changed
+            .wait_while(self.lock(), is_idle)
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.failed.is_some() {
+            return None;
+        }
+        let folder = state.folders.pop()?;
+        state.busy += 1;
+        Some(Turn {
+            queue: self,
+            folder,
+        })
+    }
+
+    fn add(&self, folders: Vec<RepoPath>) {
+        if !folders.is_empty() {
+            self.lock().folders.extend(folders.into_iter().map(Some));
+            self.has_changed.notify_all();
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        state.busy -= 1;
+        if state.busy == 0 || state.failed.is_some() {
+            self.queue.has_changed.notify_all();
+        }
+    }
+}
