@@ -17,6 +17,7 @@ mod node;
 mod parse;
 mod position;
 mod prove;
+mod quick;
 mod route;
 #[cfg(test)]
 mod samples;

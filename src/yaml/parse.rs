@@ -12,6 +12,7 @@ use granit_parser::{Event, Parser, ScanError, Span, StrInput};
 use super::build::{Builder, position, range};
 use super::node::{Comment, Document, Node};
 use super::position::Position;
+use super::quick;
 use super::strict::complaints;
 
 /// How deep collections may be nested.
@@ -75,6 +76,17 @@ impl std::error::Error for SyntaxError {}
 /// Reads a text. A broken document is one error; those behind it are still
 /// read where a `---` shows that they begin.
 pub fn parse(text: &str) -> Stream {
+    match quick::read(text) {
+        Some(documents) => Stream {
+            documents,
+            errors: Vec::new(),
+        },
+        None => parse_fully(text),
+    }
+}
+
+/// Reads a text by the parser of all of YAML, which says what is right.
+pub(super) fn parse_fully(text: &str) -> Stream {
     Reader::new(text).read()
 }
 

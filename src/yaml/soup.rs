@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 
+use super::parse::parse_fully;
+use super::quick;
 use super::{EditError, Kind, Node, Position, Style, parse, replace_scalar};
 
 /// Texts glued from pieces that have a meaning in YAML.
@@ -92,6 +94,116 @@ fn check_places(text: &str, node: &Node) {
         );
         at = child.span.end;
         check_places(text, child);
+    }
+}
+
+/// Lines of manifests, first those that people write.
+const LINES: [&str; 46] = [
+    "kind: Thing\n",
+    "spec:\n",
+    "spec: # c\n",
+    "- name: x\n",
+    "- \"q\"\n",
+    "- plain words\n",
+    "- - a\n",
+    "-\n",
+    "-  spec:\n",
+    "key: 'v' # c\n",
+    "\"k\": -1\n",
+    "url: https://x.example/a:b#c\n",
+    "list: [a, \"b\", {c: d e, 'f': []}]\n",
+    "map: {a: b, c: {d: 1.0}} \n",
+    "text: |\n",
+    "text: |-\n",
+    "item:   two  words  \n",
+    "# comment\n",
+    "\n",
+    "empty: \"\"\n",
+    "é: ü # ä\n",
+    "---\n",
+    "--- # c\n",
+    "<<: x\n",
+    "a: b",
+    "a:b\n",
+    "item\n",
+    "text: >-\n",
+    "text: |+\n",
+    "...\n",
+    "a: &x b\n",
+    "- *x\n",
+    "a : b\n",
+    "a: b: c\n",
+    "a: {b}\n",
+    "a: {b:c, d: e}\n",
+    "a: [b: c]\n",
+    "a: [b,\n",
+    "a: 'it''s'\n",
+    "a: \"\\n\"\n",
+    "a: 'open\n",
+    "a: b\r\n",
+    "? a\n",
+    "a: - b\n",
+    "a: #\n",
+    "a: %b\n",
+];
+
+/// Manifests: most lines stand where they may, and most are such as people write.
+fn manifests() -> impl Strategy<Value = String> {
+    let line = (
+        0_usize..24,
+        prop_oneof![12 => 0_usize..24, 1 => 24..LINES.len()],
+    );
+    prop::collection::vec(line, 0..10).prop_map(|lines| {
+        let mut depths = vec![0];
+        let mut text = String::new();
+        let mut opens = false;
+        for (place, line) in lines {
+            let line = LINES[line];
+            let depth = *depths.last().expect("the first stays");
+            match place {
+                0 => depths.push(depth + 1),
+                1..=12 if opens => depths.push(depth + 2),
+                13..=18 if depths.len() > 1 => drop(depths.pop()),
+                _ => {}
+            }
+            opens = line.starts_with("spec") || line.starts_with("text") || line == "-\n";
+            if line.starts_with("---") {
+                depths.truncate(1);
+            }
+            let depth = *depths.last().expect("the first stays");
+            text.push_str(&" ".repeat(depth));
+            text.push_str(line);
+            if line.starts_with("- name") || line.starts_with("- -") || line.starts_with("-  s") {
+                depths.push(depth + line[1..].find(|c| c != ' ').expect("a word") + 1);
+                opens = line.starts_with("-  s");
+            }
+        }
+        text
+    })
+}
+
+fn assert_quick_is_right(text: &str) {
+    if let Some(documents) = quick::read(text) {
+        let full = parse_fully(text);
+        assert_eq!(full.errors, [], "{text}");
+        assert_eq!(full.documents, documents, "{text}");
+    }
+}
+
+#[test]
+fn manifests_are_read_quickly() {
+    let text = "# c\n---\nkind: A\nspec:\n- a: 'b'\n  c: |\n    d\n\n    e: f\n- {g: [h]} # i\n---\nj:\n  k:\n  - -1\n";
+    assert!(quick::read(text).is_some());
+    assert_quick_is_right(text);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    #[test]
+    fn what_is_read_quickly_is_read_right(text in manifests(), soup in soup()) {
+        assert_quick_is_right(&text);
+        assert_quick_is_right(&soup);
     }
 }
 
