@@ -1,5 +1,6 @@
 //! [`RepoPath`]: a path inside a repository, the only kind of path that a change may name.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -88,17 +89,19 @@ fn check_part(path: &str, part: &str) -> Result<(), RepoPathError> {
     if part == ".." {
         return Err(RepoPathError::Leaves(path.to_owned()));
     }
-    let plain: String = part
-        .chars()
-        .filter(|c| !is_ignored_by_hfs(*c))
-        .collect::<String>()
-        .to_lowercase();
+    // Every path of a repository comes here, and most need no copy.
+    let plain: Cow<'_, str> = if part.is_ascii() {
+        Cow::Borrowed(part)
+    } else {
+        let kept = part.chars().filter(|c| !is_ignored_by_hfs(*c));
+        Cow::Owned(kept.collect::<String>().to_lowercase())
+    };
     let stem = plain
         .split(':')
         .next()
         .unwrap_or_default()
         .trim_end_matches(['.', ' ']);
-    if stem == ".git" || stem == "git~1" {
+    if stem.eq_ignore_ascii_case(".git") || stem.eq_ignore_ascii_case("git~1") {
         return Err(RepoPathError::EntersGit(path.to_owned()));
     }
     let awkward =
