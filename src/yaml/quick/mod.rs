@@ -6,6 +6,8 @@
 //! asked. The answer is the same as that one's, errors aside: `soup` holds the two
 //! against each other. It never recurses deeper than [`DEPTH`].
 
+mod leaf;
+
 use std::ops::Range;
 
 use super::node::{Comment, Document, Kind, Node, Scalar, Style};
@@ -34,6 +36,8 @@ pub(super) fn read(text: &str) -> Option<Vec<Document>> {
         line_start: 0,
         depth: 0,
         comments: Vec::new(),
+        entries: Vec::new(),
+        items: Vec::new(),
     };
     quick.documents()
 }
@@ -56,6 +60,9 @@ struct Quick<'a> {
     line_start: usize,
     depth: usize,
     comments: Vec<Comment>,
+    /// The entries and items of the collections that are open: each takes its own at its end, so that none grows by copies.
+    entries: Vec<(Node, Node)>,
+    items: Vec<Node>,
 }
 
 impl Quick<'_> {
@@ -220,7 +227,7 @@ impl Quick<'_> {
     fn sequence(&mut self) -> Option<Node> {
         let column = self.column()?;
         let mut node = self.node(self.at..self.at, Kind::Sequence(Vec::new()), false);
-        let mut items = Vec::new();
+        let own = self.items.len();
         while self.column() == Some(column) && self.is_dash() {
             self.at += 1;
             let absent = self.scalar(self.at..self.at, "", Style::Plain);
@@ -235,20 +242,18 @@ impl Quick<'_> {
             } else {
                 self.value(column)?
             };
-            items.push(item);
+            self.items.push(item);
         }
-        self.close(node.span.start, column, items.last())
-            .map(|span| {
-                node.span = span;
-                node.kind = Kind::Sequence(items);
-                node
-            })
+        let last = self.items.last();
+        node.span = self.close(node.span.start, column, last)?;
+        node.kind = Kind::Sequence(self.items.split_off(own));
+        Some(node)
     }
 
     fn mapping(&mut self) -> Option<Node> {
         let column = self.column()?;
         let mut node = self.node(self.at..self.at, Kind::Mapping(Vec::new()), false);
-        let mut entries = Vec::new();
+        let own = self.entries.len();
         while self.column() == Some(column) && !self.is_dash() {
             let key = self.key()?;
             let absent = self.scalar(self.at..self.at, "", Style::Plain);
@@ -263,14 +268,12 @@ impl Quick<'_> {
             } else {
                 self.value(column)?
             };
-            entries.push((key, value));
+            self.entries.push((key, value));
         }
-        let last = entries.last().map(|(_, value)| value);
-        self.close(node.span.start, column, last).map(|span| {
-            node.span = span;
-            node.kind = Kind::Mapping(entries);
-            node
-        })
+        let last = self.entries.last().map(|(_, value)| value);
+        node.span = self.close(node.span.start, column, last)?;
+        node.kind = Kind::Mapping(self.entries.split_off(own));
+        Some(node)
     }
 
     /// The span of a block collection, which what follows has to be outside of.
@@ -333,143 +336,6 @@ impl Quick<'_> {
         self.column()
             .is_none_or(|next| next <= column)
             .then_some(node)
-    }
-
-    /// A quoted scalar without escapes, on one line.
-    fn quoted(&mut self) -> Option<Node> {
-        let (start, quote) = (self.at, self.peek()?);
-        let line = &self.bytes[start + 1..self.line_end()];
-        let length = memchr::memchr(quote, line)?;
-        let style = if quote == b'"' {
-            Style::DoubleQuoted
-        } else {
-            Style::SingleQuoted
-        };
-        if line.get(length + 1) == Some(&quote)
-            || memchr::memchr(b'\\', &line[..length]).is_some() && quote == b'"'
-        {
-            return None;
-        }
-        self.at = start + length + 2;
-        Some(self.scalar(start..self.at, &self.text[start + 1..self.at - 1], style))
-    }
-
-    /// A flow collection on one line.
-    fn flow(&mut self) -> Option<Node> {
-        self.depth += 1;
-        let start = self.at;
-        let is_mapping = self.peek()? == b'{';
-        let closing = if is_mapping { b'}' } else { b']' };
-        let (mut entries, mut items) = (Vec::new(), Vec::new());
-        self.at += 1;
-        self.blanks();
-        while self.peek()? != closing {
-            let first = self.flow_node(is_mapping)?;
-            if is_mapping {
-                if self.peek()? != b':' || self.bytes.get(self.at + 1) != Some(&b' ') {
-                    return None;
-                }
-                self.at += 1;
-                self.blanks();
-                entries.push((first, self.flow_node(false)?));
-            } else {
-                items.push(first);
-            }
-            self.blanks();
-            match self.peek()? {
-                b',' => {
-                    self.at += 1;
-                    self.blanks();
-                    if self.peek()? == closing {
-                        return None;
-                    }
-                }
-                byte if byte == closing => {}
-                _ => return None,
-            }
-        }
-        self.at += 1;
-        self.depth -= 1;
-        let kind = if is_mapping {
-            Kind::Mapping(entries)
-        } else {
-            Kind::Sequence(items)
-        };
-        Some(self.node(start..self.at, kind, true))
-    }
-
-    fn flow_node(&mut self, is_key: bool) -> Option<Node> {
-        match self.peek()? {
-            b'{' | b'[' if !is_key && self.depth < DEPTH => self.flow(),
-            b'"' | b'\'' => self.quoted(),
-            _ => {
-                let line = &self.text[self.at..self.line_end()];
-                let end = line.find([',', '[', ']', '{', '}', '#', '"', '\''])?;
-                let end = key_end(&line.as_bytes()[..end]).unwrap_or(end);
-                let text = line[..end].trim_end_matches(' ');
-                if !is_plain_scalar(text) || (is_key && text.len() != end) {
-                    return None;
-                }
-                let start = self.at;
-                self.at += text.len();
-                Some(self.scalar(start..self.at, text, Style::Plain))
-            }
-        }
-    }
-
-    fn blanks(&mut self) {
-        while self.peek() == Some(b' ') {
-            self.at += 1;
-        }
-    }
-
-    /// A literal block, its header without indicators but `-`.
-    fn literal(&mut self, column: usize) -> Option<Node> {
-        let mut node = self.scalar(self.at..self.at, "", Style::Literal);
-        self.at += 1;
-        let strips = self.peek() == Some(b'-');
-        self.at += usize::from(strips);
-        if self.peek()? != b'\n' {
-            return None;
-        }
-        let (mut value, mut breaks, mut indent) = (String::new(), 0, None);
-        while self.at + 1 < self.bytes.len() {
-            let start = self.at + 1;
-            // Without a last line break readers differ in what the text ends with.
-            let end = start + memchr::memchr(b'\n', &self.bytes[start..])?;
-            let line = &self.text[start..end];
-            let depth = line.bytes().take_while(|byte| *byte == b' ').count();
-            if !line.is_empty() {
-                // Whether blanks alone belong to the text is a question of its own.
-                if depth == line.len() {
-                    return None;
-                }
-                let indent = *indent.get_or_insert(depth);
-                if depth <= column {
-                    break;
-                }
-                if depth < indent {
-                    return None;
-                }
-                value.extend(std::iter::repeat_n('\n', breaks));
-                value.push_str(&line[indent..]);
-                node.span.end = end;
-                breaks = 0;
-            }
-            breaks += 1;
-            (self.at, self.line, self.line_start) = (end, self.line + 1, start);
-        }
-        if value.is_empty() {
-            return None;
-        }
-        if !strips {
-            value.push('\n');
-        }
-        if let Kind::Scalar(scalar) = &mut node.kind {
-            scalar.value = value;
-        }
-        self.skip()?;
-        Some(node)
     }
 }
 
