@@ -68,6 +68,7 @@ fn done(text: String, json: Map<String, Value>) -> Outcome {
         text,
         json,
         problem: None,
+        lists: Vec::new(),
     }
 }
 

@@ -1,10 +1,12 @@
 //! `pins`: every place where a chart's version stands.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use anyhow::Result;
 use semver::Version;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Map;
 
 use super::files;
 use super::pin_files::gather;
@@ -14,8 +16,9 @@ use crate::cli::pins::PinsArgs;
 use crate::error::{ExitStatus, Problem};
 use crate::git::target::Target;
 use crate::model::chart::ChartRef;
-use crate::pins::{Joined, Kind, Newest, Pin, Source, newest};
-use crate::ui::Outcome;
+use crate::model::repo_path::RepoPath;
+use crate::pins::{Form, Joined, Kind, Newest, Pin, Source, newest};
+use crate::ui::{Format, Outcome};
 use crate::world::World;
 
 /// Shows the pins of the repository.
@@ -48,16 +51,21 @@ pub fn run(arguments: &PinsArgs, common: &Common, world: &World) -> Result<Outco
         None if arguments.exit_code && is_newer => ExitStatus::Differences,
         None => ExitStatus::Done,
     };
-    let text = shown(&rows, &joined, !published.is_nobody());
-    let json = Map::from_iter([
-        ("pins".to_owned(), rows.iter().map(as_json).collect()),
-        ("unread".to_owned(), serde_json::to_value(&joined.unread)?),
-    ]);
+    let (mut text, mut lists) = (String::new(), Vec::new());
+    match common.output {
+        Format::Human => text = shown(&rows, &joined, !published.is_nobody()),
+        Format::Json => {
+            let told: Vec<Told<'_>> = rows.iter().map(told).collect();
+            lists.push(("pins", serde_json::to_string(&told)?));
+            lists.push(("unread", serde_json::to_string(&joined.unread)?));
+        }
+    }
     Ok(Outcome {
         status,
         text,
-        json,
+        json: Map::new(),
         problem,
+        lists,
     })
 }
 
@@ -162,30 +170,50 @@ fn paths(folder: &Path, arguments: &PinsArgs) -> Result<Vec<String>> {
     arguments.paths.iter().map(seen).collect()
 }
 
-fn as_json(row: &Row<'_>) -> Value {
+/// A pin as scripts get it.
+#[derive(Serialize)]
+struct Told<'a> {
+    file: &'a RepoPath,
+    line: usize,
+    column: usize,
+    place: &'a str,
+    kind: Kind,
+    object: Option<&'a str>,
+    chart: Option<&'a str>,
+    source: Option<Cow<'a, str>>,
+    value: &'a str,
+    form: Form,
+    effective: bool,
+    editable: bool,
+    why: Option<&'a str>,
+    newest: Option<String>,
+    newest_why: Option<&'a str>,
+}
+
+fn told<'a>(row: &'a Row<'_>) -> Told<'a> {
     let pin = row.pin;
     let source = match (&row.chart, &pin.source) {
-        (Some(chart), _) => Some(chart.address()),
-        (None, Source::Address(address)) => Some(address.clone()),
+        (Some(chart), _) => Some(Cow::Owned(chart.address())),
+        (None, Source::Address(address)) => Some(Cow::Borrowed(address.as_str())),
         (None, _) => None,
     };
-    json!({
-        "file": pin.file,
-        "line": pin.line,
-        "column": pin.column,
-        "place": pin.place,
-        "kind": pin.kind,
-        "object": pin.object,
-        "chart": pin.chart,
-        "source": source,
-        "value": pin.value,
-        "form": pin.form,
-        "effective": pin.effective,
-        "editable": pin.editable,
-        "why": pin.why,
-        "newest": row.newest.version.as_ref().map(ToString::to_string),
-        "newest_why": row.newest.why,
-    })
+    Told {
+        file: &pin.file,
+        line: pin.line,
+        column: pin.column,
+        place: &pin.place,
+        kind: pin.kind,
+        object: pin.object.as_deref(),
+        chart: pin.chart.as_deref(),
+        source,
+        value: &pin.value,
+        form: pin.form,
+        effective: pin.effective,
+        editable: pin.editable,
+        why: pin.why.as_deref(),
+        newest: row.newest.version.as_ref().map(ToString::to_string),
+        newest_why: row.newest.why.as_deref(),
+    }
 }
 
 fn shown(rows: &[Row<'_>], joined: &Joined, is_asked: bool) -> String {

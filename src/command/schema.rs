@@ -15,5 +15,6 @@ pub fn run() -> Outcome {
         text,
         json: Map::from_iter([("json_schema".to_owned(), schema)]),
         problem: None,
+        lists: Vec::new(),
     }
 }

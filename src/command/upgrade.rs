@@ -116,6 +116,7 @@ pub fn run(
         text: shown(&told, &kept, common),
         json: as_json(&told, &kept, common),
         problem,
+        lists: Vec::new(),
     })
 }
 

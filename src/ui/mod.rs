@@ -45,6 +45,8 @@ pub struct Outcome {
     pub json: Map<String, Value>,
     /// Why it isn't done, where there is something to show all the same.
     pub problem: Option<Problem>,
+    /// More keys for scripts, each with its JSON: lists of thousands are written as they are told, and never stand in memory as values.
+    pub lists: Vec<(&'static str, String)>,
 }
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -67,8 +69,13 @@ impl Ui {
             Color::Always => anstream::ColorChoice::Always,
             Color::Never => anstream::ColorChoice::Never,
         };
+        // JSON has no colours, so there are none to take away.
+        let of_results = match format {
+            Format::Human => choice,
+            Format::Json => anstream::ColorChoice::AlwaysAnsi,
+        };
         Self {
-            out: Box::new(anstream::AutoStream::new(std::io::stdout(), choice)),
+            out: Box::new(anstream::AutoStream::new(std::io::stdout(), of_results)),
             err: Box::new(anstream::AutoStream::new(std::io::stderr(), choice)),
             format,
             verbosity,
@@ -109,7 +116,7 @@ impl Ui {
             .clone()
             .map(|problem| Report::of(&problem.into()));
         if self.format == Format::Json {
-            return self.put(&object(command, report.as_ref(), &outcome.json));
+            return self.put(&object(command, report.as_ref(), outcome));
         }
         self.put(&outcome.text)?;
         if let Some(report) = report {
@@ -124,7 +131,7 @@ impl Ui {
     /// As [`Ui::result`].
     pub fn error(&mut self, command: &str, report: &Report) -> std::io::Result<()> {
         if self.format == Format::Json {
-            return self.put(&object(command, Some(report), &Map::new()));
+            return self.put(&whole(command, Some(report), &Map::new()));
         }
         self.say(report);
         Ok(())
@@ -165,7 +172,17 @@ struct Whole<'a> {
 }
 
 /// The one JSON object of a command.
-fn object(command: &str, report: Option<&Report>, rest: &Map<String, Value>) -> String {
+fn object(command: &str, report: Option<&Report>, outcome: &Outcome) -> String {
+    let mut text = whole(command, report, &outcome.json);
+    for (key, list) in &outcome.lists {
+        // There are keys before it, and the last brace is the object's own.
+        text.pop();
+        text.push_str(&format!(",\"{key}\":{list}}}"));
+    }
+    text
+}
+
+fn whole(command: &str, report: Option<&Report>, rest: &Map<String, Value>) -> String {
     let error = report.map(|report| {
         let message = std::iter::once(&report.message)
             .chain(&report.causes)

@@ -386,6 +386,7 @@ impl Init<'_> {
             text: told,
             json,
             problem: None,
+            lists: Vec::new(),
         })
     }
 

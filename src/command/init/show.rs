@@ -57,6 +57,7 @@ impl Init<'_> {
                 },
             ),
             problem: Some(problem),
+            lists: Vec::new(),
         }
     }
 

@@ -197,5 +197,6 @@ fn outcome(repo: &Repo, cluster: &str, context: &str, told: &[(&NeededSecret, &s
             ("secrets".to_owned(), json!(secrets)),
         ]),
         problem: None,
+        lists: Vec::new(),
     }
 }

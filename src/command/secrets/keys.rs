@@ -149,5 +149,6 @@ fn done<const N: usize>(text: String, json: [(&str, serde_json::Value); N]) -> O
             .map(|(key, value)| (key.to_owned(), value))
             .collect::<Map<_, _>>(),
         problem: None,
+        lists: Vec::new(),
     }
 }

@@ -35,6 +35,7 @@ pub(super) fn run(arguments: &ListArgs, repo: &Repo, world: &World) -> Result<Ou
             ("findings".to_owned(), json(findings)),
         ]),
         problem: None,
+        lists: Vec::new(),
     })
 }
 

@@ -35,5 +35,6 @@ pub(super) fn run(repo: &Repo) -> Outcome {
         json: Map::from_iter([("script".to_owned(), json!(text))]),
         text,
         problem: None,
+        lists: Vec::new(),
     }
 }

@@ -61,9 +61,9 @@ impl Quick<'_> {
         self.at += 1;
         self.depth -= 1;
         let kind = if is_mapping {
-            Kind::Mapping(self.entries.split_off(own_entries))
+            Kind::Mapping(self.entries.drain(own_entries..).collect())
         } else {
-            Kind::Sequence(self.items.split_off(own_items))
+            Kind::Sequence(self.items.drain(own_items..).collect())
         };
         Some(self.node(start..self.at, kind, true))
     }

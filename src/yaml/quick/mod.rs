@@ -246,7 +246,7 @@ impl Quick<'_> {
         }
         let last = self.items.last();
         node.span = self.close(node.span.start, column, last)?;
-        node.kind = Kind::Sequence(self.items.split_off(own));
+        node.kind = Kind::Sequence(self.items.drain(own..).collect());
         Some(node)
     }
 
@@ -272,7 +272,7 @@ impl Quick<'_> {
         }
         let last = self.entries.last().map(|(_, value)| value);
         node.span = self.close(node.span.start, column, last)?;
-        node.kind = Kind::Mapping(self.entries.split_off(own));
+        node.kind = Kind::Mapping(self.entries.drain(own..).collect());
         Some(node)
     }
 
