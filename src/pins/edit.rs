@@ -6,6 +6,7 @@ use super::file::look;
 use super::found::Pin;
 use crate::model::repo_path::RepoPath;
 use crate::yaml::scalar::quote;
+use crate::yaml::{self, complaints};
 
 /// Why a pin stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -16,6 +17,9 @@ pub enum EditError {
     /// The text isn't the one that the pin was found in.
     #[error("the file has changed since")]
     Changed,
+    /// Its key stands twice, and readers differ in which one counts.
+    #[error("its key stands twice in one mapping, and readers differ in which one counts")]
+    Twice,
     /// With the new text the file would say something else.
     #[error("with `{0}` there the file would say something else than before")]
     Unproven(String),
@@ -35,6 +39,9 @@ pub fn edit(path: &RepoPath, text: &str, pin: &Pin, version: &str) -> Result<Str
     if version.contains(|c: char| c.is_control() || matches!(c, '"' | '\'' | '\\')) {
         return Err(EditError::Unproven(version.to_owned()));
     }
+    if is_twice(text, pin) {
+        return Err(EditError::Twice);
+    }
     let written = text.get(pin.span.clone()).ok_or(EditError::Changed)?;
     let at = written.find(&pin.value).ok_or(EditError::Changed)?;
     let start = pin.span.start + at;
@@ -51,6 +58,22 @@ pub fn edit(path: &RepoPath, text: &str, pin: &Pin, version: &str) -> Result<Str
     } else {
         Err(EditError::Unproven(version.to_owned()))
     }
+}
+
+/// Whether the key of a pin stands twice in its mapping. Branches of a template are no YAML as they stand, and not asked.
+fn is_twice(text: &str, pin: &Pin) -> bool {
+    let stream = yaml::parse(text);
+    if !stream.errors.is_empty() || text.contains("{{") {
+        return false;
+    }
+    let told = format!("stands already in line {}", pin.line);
+    let complaints = stream
+        .documents
+        .iter()
+        .flat_map(|one| complaints(text, one));
+    complaints
+        .filter(|complaint| complaint.message.starts_with("key `"))
+        .any(|complaint| complaint.position.line == pin.line || complaint.message.ends_with(&told))
 }
 
 /// Whether what is between is a scalar of its own, and not a part of one.
@@ -275,6 +298,17 @@ mod tests {
                 "{bad}: {refused:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_refused() {
+        let path = RepoPath::parse(PATH).unwrap();
+        let text = release("      version: 1.2.3\n      version: 2.0.0\n");
+        let pin = &look(&path, &text).pins[0];
+        assert_eq!(edit(&path, &text, pin, "1.2.4"), Err(EditError::Twice));
+        let other = release("      version: 1.2.3\n  values: {a: 1, b: 2, a: 3}\n");
+        let pin = &look(&path, &other).pins[0];
+        assert!(edit(&path, &other, pin, "1.2.4").is_ok());
     }
 
     /// Public report O06: the text form of something else was written over a file.

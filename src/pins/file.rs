@@ -6,9 +6,9 @@ use super::facts::{Definition, Facts, ObjectFact, Of, Scope, Use};
 use super::found::{Form, Kind, Pin, Source, Unread};
 use super::layer::Layer;
 use super::node::Reader;
-use super::templates::{self, HOLE};
-use super::texts::{Variable, parameter, position, unquoted, variables};
-use super::{argo, flux, kustomize, lines, values};
+use super::templates::{self, HOLE, is_made};
+use super::texts::{Variable, parameter, position, unescaped, unquoted, variables};
+use super::{argo, flux, kustomize, lines, rancher, values};
 use crate::model::repo_path::RepoPath;
 use crate::yaml::{Node, Stream};
 
@@ -43,8 +43,8 @@ impl About {
     pub(super) fn of(&self, kind: Kind) -> Of {
         Of {
             kind,
-            chart: self.chart.clone().filter(|chart| !chart.contains(HOLE)),
-            source: self.source.without_holes(),
+            chart: self.chart.clone().filter(|chart| !is_made(chart)),
+            source: self.source.if_known(),
         }
     }
 }
@@ -124,9 +124,10 @@ impl File<'_> {
         lines::templated(self, is_helmfile(self.path));
     }
 
-    /// Notes a line that can't be read, once for each reason.
+    /// Notes a line that can't be read, once.
     pub(super) fn unread(&mut self, line: usize, why: String) {
-        if !self.found.unread.iter().any(|unread| unread.why == why) {
+        let is_known = |known: &Unread| known.line == line && known.why == why;
+        if !self.found.unread.iter().any(is_known) {
             self.found.unread.push(Unread {
                 file: self.path.clone(),
                 line,
@@ -178,6 +179,7 @@ impl File<'_> {
             | "kustomize.toolkit.fluxcd.io"
             | "fluxcd.controlplane.io" => flux::object(self, layer, reader, node, kind),
             "argoproj.io" => argo::object(self, layer, reader, node, kind),
+            "helm.cattle.io" if kind == "HelmChart" => rancher::chart(self, layer, reader, node),
             "kargo.akuity.io" => argo::warehouse(self, layer, reader, node),
             _ if kustomize::is_kustomization(&name, group, kind) => {
                 kustomize::file(self, layer, reader, node);
@@ -201,6 +203,7 @@ impl File<'_> {
             _ if matches!(name.as_str(), "Chart.yaml" | "requirements.yaml") => {
                 values::chart(self, layer, reader, node);
             }
+            _ if name == "fleet.yaml" => rancher::fleet(self, layer, reader, node),
             _ if is_helmfile(self.path) => values::helmfile(self, layer, reader, node),
             _ if name.starts_with(".argocd-source") => argo::overrides(self, layer, reader, node),
             _ => values::data(self, layer, reader, node),
@@ -268,7 +271,10 @@ impl File<'_> {
     /// A version that a template makes: it stands where its value is defined.
     fn hole(&mut self, layer: &Layer<'_>, node: &Node, line: usize, of: &Of) {
         let said = unquoted(layer.said(node.span.clone()).trim());
-        if layer.is_file() {
+        let escaped = unescaped(said);
+        if let Some(path) = escaped.as_deref().and_then(parameter) {
+            self.parameter(path, of.clone(), line);
+        } else if layer.is_file() {
             self.unread(line, lines::MADE.to_owned());
             lines::remember(self, said, of, line);
         } else if let Some(path) = parameter(said) {
@@ -311,8 +317,8 @@ impl File<'_> {
             self.found.facts.objects.push(ObjectFact {
                 file: self.path.clone(),
                 object: object.clone(),
-                chart: about.chart.clone(),
-                source: about.source.clone(),
+                chart: about.chart.clone().filter(|chart| !is_made(chart)),
+                source: about.source.if_known(),
             });
         }
     }
@@ -372,9 +378,9 @@ impl File<'_> {
             span,
             place: place.to_owned(),
             kind,
-            object: about.object.as_deref().and_then(without_holes),
-            chart: about.chart.clone().filter(|chart| !chart.contains(HOLE)),
-            source: about.source.without_holes(),
+            object: about.object.as_deref().and_then(known_parts),
+            chart: about.chart.clone().filter(|chart| !is_made(chart)),
+            source: about.source.if_known(),
             value: value.to_owned(),
             form: Form::of(value, kind),
             default_of: None,
@@ -387,13 +393,10 @@ impl File<'_> {
 }
 
 /// `Kind/namespace/name` as far as a template doesn't make it.
-fn without_holes(object: &str) -> Option<String> {
+fn known_parts(object: &str) -> Option<String> {
     let parts: Vec<&str> = object.split('/').collect();
-    let is_named = parts.last().is_some_and(|name| !name.contains(HOLE));
-    let known: Vec<&str> = parts
-        .into_iter()
-        .filter(|part| !part.contains(HOLE))
-        .collect();
+    let is_named = parts.last().is_some_and(|name| !is_made(name));
+    let known: Vec<&str> = parts.into_iter().filter(|part| !is_made(part)).collect();
     is_named.then(|| known.join("/"))
 }
 

@@ -338,6 +338,9 @@ fn define(
         let (Some(name), Some(node)) = (key.as_str(), reader.resolve(value)) else {
             continue;
         };
+        if node.is_mapping() && place.starts_with("ResourceSet") {
+            define(file, layer, reader, node, place, about);
+        }
         if !node.as_str().is_some_and(values::may_be_pinned) {
             continue;
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::templates::HOLE;
+use super::templates::is_made;
 use crate::model::range::Range as VersionRange;
 use crate::model::repo_path::RepoPath;
 
@@ -62,17 +62,17 @@ pub enum Source {
 }
 
 impl Source {
-    /// The same, or unknown where a template makes a part of it.
-    pub(super) fn without_holes(&self) -> Self {
+    /// The same, or unknown where a template or a variable makes a part of it.
+    pub(super) fn if_known(&self) -> Self {
         let is_whole = match self {
             Self::Unknown => true,
-            Self::Address(text) | Self::Alias(text) => !text.contains(HOLE),
+            Self::Address(text) | Self::Alias(text) => !is_made(text),
             Self::Reference {
                 namespace, name, ..
             } => ![Some(name), namespace.as_ref()]
                 .into_iter()
                 .flatten()
-                .any(|text| text.contains(HOLE)),
+                .any(|text| is_made(text)),
         };
         if is_whole {
             self.clone()

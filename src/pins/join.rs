@@ -6,6 +6,7 @@ use super::facts::{AliasFact, Facts, KustomizationFact, ObjectFact, PatchFact, S
 use super::file::Findings;
 use super::found::{Kind, Pin, Source, Unread};
 use super::given::{Given, targets};
+use super::templates::is_made;
 use super::variables::Variables;
 use crate::model::repo_path::RepoPath;
 
@@ -139,6 +140,11 @@ impl Sources {
     /// Gives a pin the address of the source that it refers to.
     fn resolve(&self, pin: &mut Pin, given: &Given) {
         match self.address(&pin.file, &pin.source, given) {
+            Ok(Some(address)) if is_made(&address) => {
+                let why = format!("the address `{address}` is made of variables");
+                pin.why.get_or_insert(why);
+                pin.source = Source::Unknown;
+            }
             Ok(Some(address)) => pin.source = Source::Address(address),
             Ok(None) => {}
             Err(NoAddress::Unread(why)) => {

@@ -205,8 +205,12 @@ fn remote(file: &mut File<'_>, layer: &Layer<'_>, node: &Node) {
         version.map(|version| (text, version, "kustomization resources address"))
     };
     let found = by_query.or_else(|| text.starts_with("https://").then(by_path).flatten());
-    let Some((url, reference, place)) = found.filter(|(_, reference, _)| !reference.is_empty())
-    else {
+    // A branch moves by itself.
+    let is_pin = |reference: &str| {
+        let is_short = reference.len() >= 7 && reference.bytes().all(|b| b.is_ascii_hexdigit());
+        is_short || values::may_be_pinned(reference) || reference.contains(['$', '{', HOLE])
+    };
+    let Some((url, reference, place)) = found.filter(|(_, reference, _)| is_pin(reference)) else {
         return;
     };
     let about = About {

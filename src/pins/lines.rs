@@ -3,7 +3,7 @@
 use super::facts::{Of, Scope};
 use super::file::{About, File};
 use super::found::{Kind, Source};
-use super::texts::{position, unquoted};
+use super::texts::{position, unescaped, unquoted};
 use super::values::is_version;
 use crate::model::repo_path::RepoPath;
 
@@ -15,7 +15,6 @@ pub(super) const MADE: &str =
 pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
     let text = without_comments(file.text);
     let lines: Vec<(usize, &str)> = lines(&text).collect();
-    let mut has_templated = None;
     for (index, (start, line)) in lines.iter().enumerate() {
         let body = line.trim_start().trim_start_matches("- ");
         let Some((key, value)) = body.split_once(':') else {
@@ -62,7 +61,9 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
             continue;
         }
         if written.contains("{{") {
-            has_templated = has_templated.or(Some(index + 1));
+            if unescaped(unquoted(written)).is_none() {
+                file.unread(index + 1, MADE.to_owned());
+            }
             remember(file, written, &about.of(Kind::Chart), index + 1);
             continue;
         }
@@ -78,9 +79,6 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
         };
         let at = start + line.find(written).unwrap_or_default();
         push(file, at, written, kind, &format!("{place} {key}"), &about);
-    }
-    if let Some(line) = has_templated {
-        file.unread(line, MADE.to_owned());
     }
 }
 
@@ -117,13 +115,14 @@ pub(super) fn remember(file: &mut File<'_>, written: &str, of: &Of, line: usize)
     };
     let route = route.trim_matches(|c: char| c == '-' || c.is_whitespace());
     let route = route.split([' ', '|', ')']).next().unwrap_or_default();
-    // The chart's folder is above its `templates`.
+    // The chart's folder is above its `templates`; other templates have their values beside them.
     let parts: Vec<&str> = file.path.parts().collect();
-    let above = parts
-        .iter()
-        .position(|part| *part == "templates")
-        .unwrap_or(0);
-    let scope = Scope::Chart(RepoPath::parse(&parts[..above].join("/")).ok());
+    let above = parts.iter().position(|part| *part == "templates");
+    let folder = above.map_or_else(
+        || file.path.parent(),
+        |above| RepoPath::parse(&parts[..above].join("/")).ok(),
+    );
+    let scope = Scope::Chart(folder);
     let route = route.to_owned();
     file.uses(scope, &route, of.clone(), line);
 }
@@ -171,9 +170,11 @@ pub(super) fn terraform(file: &mut File<'_>) {
             at += 1;
             continue;
         }
+        let body = lines[at].1.trim_start();
+        let margin = &lines[at].1[..lines[at].1.len() - body.len()];
         let end = lines[at..]
             .iter()
-            .position(|(_, line)| line.trim_end() == "}")
+            .position(|(_, line)| line.trim_end().strip_prefix(margin) == Some("}"))
             .map_or(lines.len(), |end| at + end);
         let of = |key: &str| {
             lines[at..end].iter().find_map(|(start, line)| {
@@ -185,7 +186,11 @@ pub(super) fn terraform(file: &mut File<'_>) {
             })
         };
         if let Some((start, written)) = of("version") {
-            let text = |key: &str| of(key).map(|(_, value)| unquoted(value).to_owned());
+            let text = |key: &str| {
+                let (_, value) = of(key)?;
+                let is_literal = value.starts_with('"') && !value.contains("${");
+                is_literal.then(|| unquoted(value).to_owned())
+            };
             let chart = text("chart");
             // A chart may be named by its whole address.
             let whole = chart

@@ -17,6 +17,7 @@ mod lines;
 mod newest;
 mod node;
 mod prefilter;
+mod rancher;
 #[cfg(test)]
 mod random;
 mod templates;

@@ -8,6 +8,11 @@ use crate::yaml::{self, Node, Stream};
 /// Stands for what a template makes. Nobody writes it: it is of Unicode's private area.
 pub(super) const HOLE: char = '\u{e000}';
 
+/// Whether a template or a variable makes a text, or a part of it.
+pub(super) fn is_made(text: &str) -> bool {
+    text.contains(HOLE) || ["${", "{{", "<<"].iter().any(|open| text.contains(open))
+}
+
 /// Reads a layer; where it is no YAML because of braces, without them. Says whether it was read so.
 pub(super) fn read(layer: Layer<'_>) -> (Layer<'_>, Stream, bool) {
     let stream = yaml::parse(&layer.text);

@@ -57,6 +57,22 @@ pub(super) fn parameter(text: &str) -> Option<&str> {
     Some(path.strip_prefix("inputs.").unwrap_or(path))
 }
 
+/// What a Helm template makes of escaped braces: `{{ "{{" }}.version{{ "}}" }}` and ``{{`{{ .version }}`}}`` are for an ApplicationSet.
+pub(super) fn unescaped(text: &str) -> Option<String> {
+    let inner = text
+        .strip_prefix("{{")
+        .and_then(|rest| rest.strip_suffix("}}"))
+        .map(|inner| inner.trim_matches(['-', ' ']));
+    if let Some(raw) = inner.and_then(|inner| inner.strip_prefix('`')?.strip_suffix('`')) {
+        return raw.contains("{{").then(|| raw.to_owned());
+    }
+    let open = ["{{ \"{{\" }}", "{{\"{{\"}}", "{{ '{{' }}"];
+    let open = open.into_iter().find(|open| text.starts_with(open))?;
+    let rest = &text[open.len()..];
+    let end = rest.find("{{")?;
+    Some(format!("{{{{{}}}}}", &rest[..end]))
+}
+
 /// Line and column of a byte, both from 1, the column in characters. A byte order mark is none that people count.
 pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..at];
@@ -112,6 +128,20 @@ mod tests {
             assert_eq!(parameter(text), Some("version"), "{text}");
         }
         assert_eq!(parameter("1.0.0"), None);
+    }
+
+    #[test]
+    fn escaped_braces_are_for_another_reader() {
+        for text in [
+            "{{ \"{{\" }}.version{{ \"}}\" }}",
+            "{{`{{ .version }}`}}",
+            "{{- ` {{.version}} ` -}}",
+        ] {
+            let inner = unescaped(text).unwrap_or_default();
+            assert_eq!(parameter(&inner), Some("version"), "{text}");
+        }
+        assert_eq!(unescaped("{{ .Values.version }}"), None);
+        assert_eq!(unescaped("{{`text`}}"), None);
     }
 
     #[test]
