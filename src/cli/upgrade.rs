@@ -13,6 +13,9 @@ pub struct UpgradeArgs {
     /// Move to this version, or to the newest in this range
     #[arg(long, value_name = "VERSION")]
     pub to: Option<String>,
+    /// Only this environment, and now: it needn't wait for its time or command; may be given several times
+    #[arg(long = "environment", value_name = "NAME")]
+    pub environments: Vec<String>,
     /// Take the published versions from this file instead of asking for them
     #[arg(long, value_name = "FILE")]
     pub versions: Option<PathBuf>,

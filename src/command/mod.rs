@@ -1,6 +1,7 @@
 //! The use cases, one file each: gather facts, plan, show, apply.
 
 pub mod author;
+pub mod choice;
 pub mod files;
 pub mod gather;
 pub mod init;
@@ -11,6 +12,7 @@ pub mod next_steps;
 pub mod pin_files;
 pub mod pins;
 pub mod plain_secrets;
+pub mod policies;
 pub mod published;
 pub mod schema;
 pub mod sealing;

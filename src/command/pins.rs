@@ -4,20 +4,21 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use anyhow::Result;
-use semver::Version;
 use serde::Serialize;
 use serde_json::Map;
 
+use super::choice::allowed;
 use super::files;
 use super::pin_files::gather;
-use super::published::{Known, Published};
+use super::policies::Policies;
+use super::published::Published;
 use crate::cli::Common;
 use crate::cli::pins::PinsArgs;
 use crate::error::{ExitStatus, Problem};
 use crate::git::target::Target;
 use crate::model::chart::ChartRef;
 use crate::model::repo_path::RepoPath;
-use crate::pins::{Form, Joined, Kind, Newest, Pin, Source, newest};
+use crate::pins::{Form, Joined, Kind, Newest, Pin, Source};
 use crate::ui::{Format, Outcome};
 use crate::world::World;
 
@@ -27,7 +28,10 @@ use crate::world::World;
 /// When the repository can't be read.
 pub fn run(arguments: &PinsArgs, common: &Common, world: &World) -> Result<Outcome> {
     let folder = files::working_folder(common, world);
-    let joined = gather(&folder, arguments.rev.as_deref())?;
+    let found = gather(&folder, arguments.rev.as_deref())?;
+    let joined = found.joined;
+    let config = common.config.as_ref().map(|file| world.folder.join(file));
+    let policies = Policies::read(&found.policies, config.as_deref())?;
     let paths = paths(&folder, arguments)?;
     let versions = arguments
         .versions
@@ -39,7 +43,7 @@ pub fn run(arguments: &PinsArgs, common: &Common, world: &World) -> Result<Outco
         .pins
         .iter()
         .filter(|pin| is_wanted(pin, arguments, &paths))
-        .map(|pin| row(pin, &mut published))
+        .map(|pin| row(pin, &mut published, &policies, world.now))
         .filter(|row| !arguments.outdated || row.newest.is_newer)
         .collect();
     let is_newer = rows
@@ -76,23 +80,19 @@ struct Row<'a> {
     newest: Newest,
 }
 
-fn row<'a>(pin: &'a Pin, published: &mut Published<'_>) -> Row<'a> {
+fn row<'a>(pin: &'a Pin, published: &mut Published<'_>, policies: &Policies, now: i64) -> Row<'a> {
     let chart = chart_of(pin);
     let newest = match &chart {
         _ if published.is_nobody() => unasked("nobody was asked for versions"),
         _ if pin.kind != Kind::Chart => unasked("not asked for: it is no chart"),
-        Some(chart) => match published.of(chart) {
-            Ok(known) => newest(pin, &versions_of(known)),
-            Err(why) => unasked(why),
-        },
+        Some(chart) => {
+            let mut rule = policies.of(&pin.file).rule(chart);
+            let newest = allowed(published, chart, pin, &mut rule, now);
+            newest.unwrap_or_else(|why| unasked(&why))
+        }
         None => unasked("it isn't known where the chart is published"),
     };
     Row { pin, chart, newest }
-}
-
-/// The versions without their texts.
-pub(super) fn versions_of(known: &[Known]) -> Vec<Version> {
-    known.iter().map(|known| known.version.clone()).collect()
 }
 
 fn unasked(why: &str) -> Newest {

@@ -5,6 +5,7 @@
 pub mod apply;
 pub mod branches;
 pub mod commit;
+pub mod history;
 pub mod identity;
 pub mod journal;
 pub mod sign;

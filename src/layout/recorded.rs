@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::Problem;
+use crate::model::policy::{Rejected, UpgradePolicy};
 use crate::yaml;
 
 /// The name of the file, at the top of what was scaffolded.
@@ -24,6 +25,12 @@ pub struct Recorded {
     /// The answers that the files were rendered from. The same answers give the same bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<RecordedAnswers>,
+    /// How `pins` and `upgrade` choose versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<UpgradePolicy>,
+    /// Versions that a cluster refused. They are never offered again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<Rejected>,
 }
 
 /// The answers. A chart's version is none of them: it stands in the pin alone. A layout's own questions stand here too.
@@ -277,8 +284,17 @@ pub fn syntax_text(why: &yaml::SyntaxError) -> String {
 /// Walks a mapping beside its schema: a key that the schema does not have is an error at its line.
 fn check_keys(node: &yaml::Node, schema: &Value, root: &Value, place: &str) -> Result<()> {
     let schema = deref(schema, root);
+    if let Some(items) = schema.get("items") {
+        return node
+            .items()
+            .try_for_each(|item| check_keys(item, items, root, place));
+    }
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        return Ok(());
+        let named = schema.get("additionalProperties").filter(|v| v.is_object());
+        return node
+            .entries()
+            .filter_map(|(_, value)| Some((value, named?)))
+            .try_for_each(|(value, schema)| check_keys(value, schema, root, place));
     };
     let open = schema
         .get("additionalProperties")

@@ -8,6 +8,7 @@ pub mod env;
 pub mod git_url;
 pub mod pattern;
 pub mod pem;
+pub mod policy;
 pub mod range;
 pub mod repo_path;
 pub mod text;

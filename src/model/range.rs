@@ -82,6 +82,18 @@ impl Range {
         })
     }
 
+    /// One version and no other.
+    pub fn only(version: &Version) -> Self {
+        Self {
+            text: version.to_string(),
+            alternatives: vec![vec![Bound {
+                operator: Operator::Equal,
+                version: version.clone(),
+                written: Written::All,
+            }]],
+        }
+    }
+
     /// Whether a version is in it. A pre-release is only where a bound of the same alternative has one.
     pub fn matches(&self, version: &Version) -> bool {
         self.alternatives.iter().any(|bounds| {

@@ -3,6 +3,7 @@
 //! [`look`] looks at one file, [`join`] puts files together: sources that references name, variables and what defines them. Pure: texts in, pins out.
 
 mod argo;
+mod chart_lock;
 mod edit;
 mod encoding;
 mod facts;
@@ -20,6 +21,8 @@ mod prefilter;
 mod rancher;
 #[cfg(test)]
 mod random;
+mod ranges;
+mod rule;
 mod templates;
 #[cfg(test)]
 mod tests;
@@ -27,6 +30,7 @@ mod texts;
 mod values;
 mod variables;
 
+pub use chart_lock::{LockError, follow, locked};
 pub use edit::{EditError, edit};
 pub use encoding::look_at_bytes;
 pub use file::{Findings, look};
@@ -34,3 +38,5 @@ pub use found::{Form, Kind, Pin, Source, Unread};
 pub use join::{Joined, join};
 pub use newest::{Newest, newest};
 pub use prefilter::{may_have_pins, may_name_pins};
+pub use ranges::moved;
+pub use rule::{Barred, Rule};

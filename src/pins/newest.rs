@@ -5,15 +5,18 @@ use std::cmp::Ordering;
 use semver::Version;
 
 use super::found::{Form, Pin};
+use super::ranges::moved;
+use super::rule::Rule;
 use crate::haptic;
+use crate::model::policy::Ranges;
 use crate::model::range::{Range, lenient_version};
 
 /// The newest version for a pin.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Newest {
     /// The version.
     pub version: Option<Version>,
-    /// Whether it is newer than what stands there.
+    /// Whether it is newer than what stands there, so that the pin has to move to get it.
     pub is_newer: bool,
     /// What to know of it, or why there is none.
     pub why: Option<String>,
@@ -22,84 +25,143 @@ pub struct Newest {
 impl Newest {
     fn none(why: &str) -> Self {
         Self {
-            version: None,
-            is_newer: false,
             why: Some(why.to_owned()),
+            ..Self::default()
         }
     }
 }
 
-/// The newest of the published versions for a pin: for an exact version the newest stable one, and pre-releases only where it is one itself; for HAPTIC of the
-/// same minor, since every minor has changes that break values; for a range the newest in it.
-pub fn newest(pin: &Pin, published: &[Version]) -> Newest {
+/// The newest of the published versions for a pin, as the rule of its chart says. Without one: for an exact version the newest stable one, and pre-releases only
+/// where it is one itself; for HAPTIC of the same minor, since every minor has changes that break values; for a range the newest in it.
+pub fn newest(pin: &Pin, published: &[Version], rule: &Rule) -> Newest {
     match pin.form {
         Form::Snapshot => Newest::none("a snapshot of a branch is not ordered among releases"),
         Form::Digest | Form::Ref => Newest::none("a digest or reference is not a version"),
         Form::Tag => Newest::none("the tag is no version"),
-        Form::Range => of_range(&pin.value, published),
-        Form::Exact => {
-            let is_haptic = pin.chart.as_deref() == Some(haptic::CHART);
-            of_exact(&pin.value, published, is_haptic)
-        }
+        Form::Range => match Range::parse(&pin.value) {
+            Ok(range) => of_range(pin, &range, published, rule),
+            Err(_) => Newest::none("it is no range that Helm reads"),
+        },
+        Form::Exact => match lenient_version(&pin.value) {
+            Some(current) => of_exact(pin, &current, published, rule),
+            None => Newest::none("it is no version"),
+        },
     }
 }
 
-fn of_range(text: &str, published: &[Version]) -> Newest {
-    let Ok(range) = Range::parse(text) else {
-        return Newest::none("it is no range that Helm reads");
+/// What is in the range is taken without a change; what is newer and outside of it only where the range may move.
+fn of_range(pin: &Pin, range: &Range, published: &[Version], rule: &Rule) -> Newest {
+    let inside = range.newest(published.iter()).cloned();
+    let may_be_pre = rule.prereleases == Some(true);
+    let allowed = |version: &&Version| {
+        is_release(version, may_be_pre) && rule.allows(version) && rule.against(version).is_none()
     };
-    let all = highest(published.iter().filter(|version| version.pre.is_empty()));
-    let inside = range.newest(published.iter());
-    let why = match (inside, all) {
-        (_, Some(all))
-            if !range.matches(all) && inside.is_none_or(|inside| is_above(all, inside)) =>
-        {
-            Some(format!("{all} is outside of the range"))
-        }
-        _ => None,
+    let all = highest(published.iter().filter(allowed));
+    let outside = all.filter(|all| {
+        !range.matches(all)
+            && inside
+                .as_ref()
+                .is_none_or(|inside| above(all, inside).is_gt())
+    });
+    let rejected = inside.as_ref().and_then(|inside| {
+        let why = rule.against(inside)?;
+        Some(format!("{inside} {why}, and the range takes it"))
+    });
+    let Some(outside) = outside else {
+        return Newest {
+            version: inside,
+            is_newer: false,
+            why: rejected,
+        };
     };
+    let moves = moved(&pin.value, outside, rule.ranges);
+    let why = format!("{outside} is outside of the range");
+    match (rule.ranges, moves) {
+        (Ranges::Leave, _) => Newest {
+            version: inside,
+            is_newer: false,
+            why: Some(why),
+        },
+        (_, Some(_)) => Newest {
+            version: Some(outside.clone()),
+            is_newer: true,
+            why: None,
+        },
+        (_, None) => Newest {
+            version: inside,
+            is_newer: false,
+            why: Some(format!(
+                "{why}, and the range is of no form that can be moved"
+            )),
+        },
+    }
+}
+
+fn of_exact(pin: &Pin, current: &Version, published: &[Version], rule: &Rule) -> Newest {
+    let may_be_pre = rule.prereleases.unwrap_or(!current.pre.is_empty());
+    let is_in_minor = pin.chart.as_deref() == Some(haptic::CHART) && rule.range.is_none();
+    let is_near = |version: &Version| {
+        rule.allows(version)
+            && (!is_in_minor || (version.major, version.minor) == (current.major, current.minor))
+    };
+    let all: Vec<&Version> = published
+        .iter()
+        .filter(|version| is_release(version, may_be_pre))
+        .collect();
+    let near = all.iter().copied().filter(|version| is_near(version));
+    let free = highest(near.filter(|version| rule.against(version).is_none()));
+    let base = free.filter(|free| above(free, current).is_gt());
+    let base = base.unwrap_or(current);
     Newest {
-        version: inside.cloned(),
-        // What is in the range is taken without a change here.
-        is_newer: false,
-        why,
+        is_newer: free.is_some_and(|free| above(free, current).is_gt()),
+        version: free.cloned(),
+        why: passed_over(&all, base, rule, is_in_minor, &is_near),
     }
 }
 
-fn of_exact(text: &str, published: &[Version], is_haptic: bool) -> Newest {
-    let Some(current) = lenient_version(text) else {
-        return Newest::none("it is no version");
-    };
-    let is_candidate = |version: &&Version| {
-        (version.pre.is_empty() || !current.pre.is_empty())
-            && !haptic::versions::is_snapshot(version)
-    };
-    let all = highest(published.iter().filter(is_candidate));
-    let is_near = |version: &&Version| {
-        !is_haptic || (version.major, version.minor) == (current.major, current.minor)
-    };
-    let near = highest(published.iter().filter(is_candidate).filter(is_near));
-    let why = match (near, all) {
-        (near, Some(all))
-            if near.is_none_or(|near| is_above(all, near)) && is_above(all, &current) =>
-        {
-            Some(format!(
-                "{all} is newer, in another minor: read the notes of each between"
-            ))
+/// What is still newer than the chosen version, and why it isn't chosen.
+fn passed_over(
+    all: &[&Version],
+    chosen: &Version,
+    rule: &Rule,
+    is_in_minor: bool,
+    is_near: &dyn Fn(&Version) -> bool,
+) -> Option<String> {
+    let higher = || all.iter().copied().filter(|v| above(v, chosen).is_gt());
+    let barred = highest(higher().filter(|version| rule.against(version).is_some()))
+        .and_then(|version| Some(format!("{version} {}", rule.against(version)?)));
+    let far = highest(higher().filter(|version| !is_near(version))).map(|version| {
+        if is_in_minor {
+            format!("{version} is newer, in another minor: read the notes of each between")
+        } else {
+            let range = rule.range.as_ref().map(ToString::to_string);
+            format!(
+                "{version} is newer, outside of the range `{}` of `.haptic-scaffold.yaml`",
+                range.unwrap_or_default()
+            )
         }
-        _ => None,
-    };
-    Newest {
-        is_newer: near.is_some_and(|near| is_above(near, &current)),
-        version: near.cloned(),
-        why,
-    }
+    });
+    let all: Vec<String> = barred.into_iter().chain(far).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
+fn is_release(version: &Version, may_be_pre: bool) -> bool {
+    (version.pre.is_empty() || may_be_pre) && !haptic::versions::is_snapshot(version)
+}
+
+/// The highest; of equal ones the one with the higher build metadata, so that the choice never depends on the source's order.
 fn highest<'a>(versions: impl Iterator<Item = &'a Version>) -> Option<&'a Version> {
-    versions.max_by(|a, b| a.cmp_precedence(b))
+    versions.max()
 }
 
-fn is_above(one: &Version, other: &Version) -> bool {
-    one.cmp_precedence(other) == Ordering::Greater
+/// How a version stands to what is there. Build metadata counts only between two that have it: `1.2.3+b1` is no newer than `1.2.3`.
+fn above(version: &Version, current: &Version) -> Ordering {
+    let by_build = || {
+        if version.build.is_empty() || current.build.is_empty() {
+            Ordering::Equal
+        } else {
+            version.build.cmp(&current.build)
+        }
+    };
+    version.cmp_precedence(current).then_with(by_build)
 }

@@ -8,6 +8,7 @@ pub mod change;
 pub mod lock;
 pub mod message;
 pub mod pin;
+pub mod policy;
 pub mod purpose;
 pub mod scaffold;
 mod sealed;

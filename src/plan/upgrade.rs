@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use semver::Version;
 
 use super::change::{Change, Commit, FileChange, Verdict};
 use super::message::{DIGEST_TRAILER, KEY_TRAILER, Message, VERSION_TRAILER, digest};
@@ -11,19 +10,23 @@ use crate::error::Problem;
 use crate::haptic;
 use crate::model::range::lenient_version;
 use crate::model::repo_path::RepoPath;
-use crate::model::tree::{Entry, Tree};
-use crate::pins::{Pin, edit};
+use crate::model::tree::{Entry, Tree, read_text};
+use crate::pins::{Pin, edit, follow, locked};
 
 /// What the names of branches with offers begin with.
 pub const OFFERS: &str = "haptic-scaffold/";
 
-/// One pin and the version that it gets.
+/// One pin and what it gets.
 #[derive(Debug, Clone)]
 pub struct Move {
     /// The pin.
     pub pin: Pin,
-    /// The version.
+    /// What its version is of.
+    pub chart: String,
+    /// The new text; a range that takes the new version in already stays.
     pub to: String,
+    /// The new version.
+    pub version: String,
 }
 
 /// A pin that stays, and why.
@@ -33,6 +36,74 @@ pub struct Kept {
     pub place: String,
     /// Why.
     pub why: String,
+}
+
+/// Pins that move together: of one chart or group, in one environment where the repository has some.
+#[derive(Debug, Clone, Default)]
+pub struct Bundle {
+    /// The chart's name or address, or the group's name.
+    pub name: String,
+    /// Whether it is of a group.
+    pub is_group: bool,
+    /// The environment.
+    pub environment: Option<String>,
+    /// What moves.
+    pub moves: Vec<Move>,
+    /// What stays although something is newer.
+    pub kept: Vec<Kept>,
+}
+
+/// A part of a request's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// Its heading.
+    pub title: String,
+    /// Its text, Markdown.
+    pub text: String,
+    /// Whether it is shown only when asked for.
+    pub is_folded: bool,
+}
+
+impl Bundle {
+    /// What the change is about: never a version.
+    pub fn key(&self) -> String {
+        let group = if self.is_group { "group:" } else { "" };
+        let environment = self.environment.as_ref();
+        let environment = environment.map(|name| format!(" {name}"));
+        format!(
+            "upgrade {group}{}{}",
+            self.name,
+            environment.unwrap_or_default()
+        )
+    }
+
+    fn branch(&self) -> String {
+        format!("{OFFERS}{}", slug(&self.key()))
+    }
+
+    fn title(&self) -> String {
+        let mut of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for one in &self.moves {
+            let versions = of.entry(&one.chart).or_default();
+            if !versions.contains(&one.version.as_str()) {
+                versions.push(&one.version);
+            }
+        }
+        let place = self.environment.as_ref().map(|name| format!(" in {name}"));
+        let place = place.unwrap_or_default();
+        if self.is_group {
+            let all: Vec<String> = of
+                .iter()
+                .map(|(chart, versions)| format!("{chart} {}", versions.join(", ")))
+                .collect();
+            return format!("Upgrade {} ({}){place}", self.name, all.join("; "));
+        }
+        let mut versions = of.values().flatten();
+        match (versions.next(), versions.next()) {
+            (Some(one), None) => format!("Upgrade {} to {one}{place}", self.name),
+            _ => format!("Upgrade {}{place}", self.name),
+        }
+    }
 }
 
 /// Why a pin of a chart isn't moved although something is newer; nothing where it may be.
@@ -51,10 +122,8 @@ pub fn hindrance(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
     if let Some(why) = &pin.why {
         return Ok(Some(why.clone()));
     }
-    let lock = format!("{}Chart.lock", RepoPath::prefix(pin.file.parent().as_ref()));
-    if pin.file.name() == "Chart.yaml" && tree.entry(&RepoPath::parse(&lock)?)?.is_some() {
-        let why = "Chart.lock beside it has to move with it: helm dependency update does both";
-        return Ok(Some(why.to_owned()));
+    if let Some(why) = lock_hindrance(tree, pin)? {
+        return Ok(Some(why));
     }
     let Some(Entry::File(bytes)) = tree.entry(&pin.file)? else {
         return Ok(None);
@@ -80,52 +149,69 @@ fn is_of_chart(name: &str) -> bool {
     plain.ends_with("chartversion") || plain.ends_with("charttag") || plain == "targetrevision"
 }
 
-/// Moves the pins of one chart. `name` names the chart in the key, the branch and the title.
+/// The path of a file beside another one.
+fn beside(file: &RepoPath, name: &str) -> Result<RepoPath> {
+    let prefix = RepoPath::prefix(file.parent().as_ref());
+    Ok(RepoPath::parse(&format!("{prefix}{name}"))?)
+}
+
+/// The lock beside a `Chart.yaml` that a pin stands in, with the text of both.
+///
+/// # Errors
+/// When the repository can't be read.
+pub fn lock_of(tree: &dyn Tree, pin: &Pin) -> Result<Option<(String, String)>> {
+    if pin.file.name() != "Chart.yaml" {
+        return Ok(None);
+    }
+    let lock = read_text(tree, &beside(&pin.file, "Chart.lock")?)?;
+    let chart = read_text(tree, &pin.file)?;
+    Ok(chart.zip(lock))
+}
+
+/// A dependency moves with its lock, and not where the archive itself lies in the repository.
+fn lock_hindrance(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
+    let Some((chart, lock)) = lock_of(tree, pin)? else {
+        return Ok(None);
+    };
+    if let Err(why) = follow(&chart, &chart, &lock, &[]) {
+        return Ok(Some(why.to_string()));
+    }
+    let name = pin.chart.as_deref().unwrap_or_default();
+    let version = locked(&chart, &lock, pin.span.start).unwrap_or_default();
+    for vendored in [
+        format!("charts/{name}-{version}.tgz"),
+        format!("charts/{name}"),
+    ] {
+        if tree.entry(&beside(&pin.file, &vendored)?)?.is_some() {
+            return Ok(Some(format!(
+                "the chart itself lies in `{vendored}` beside it: helm dependency update moves all of it"
+            )));
+        }
+    }
+    Ok(None)
+}
+
+/// Moves the pins of a bundle.
 ///
 /// # Errors
 /// When a file can't be read, or a pin can't be moved without another change.
-pub fn plan(
-    tree: &dyn Tree,
-    name: &str,
-    moves: &[Move],
-    kept: &[Kept],
-    base: &str,
-) -> Result<Change> {
+pub fn plan(tree: &dyn Tree, bundle: &Bundle, sections: &[Section], base: &str) -> Result<Change> {
     let mut by_file: BTreeMap<&RepoPath, Vec<&Move>> = BTreeMap::new();
-    for one in moves {
+    for one in &bundle.moves {
         by_file.entry(&one.pin.file).or_default().push(one);
     }
     let mut files = Vec::new();
-    for (path, mut moves) in by_file {
-        let Some(Entry::File(old)) = tree.entry(path)? else {
-            continue;
-        };
-        let mut text = String::from_utf8(old.clone())
-            .map_err(|_| Problem::invalid(format!("`{path}` is not UTF-8 text")))?;
-        // From the end to the start, so that the bytes of those before stay where they are.
-        moves.sort_by_key(|one| std::cmp::Reverse(one.pin.span.start));
-        for Move { pin, to } in &moves {
-            text = edit(path, &text, pin, to).map_err(|why| {
-                Problem::invalid(format!(
-                    "cannot move `{}` in {path}:{}: {why}",
-                    pin.value, pin.line
-                ))
-                .hint("change it by hand, and say so to the program's authors: nothing was written")
-            })?;
-        }
-        files.push(FileChange {
-            path: path.clone(),
-            verdict: Verdict::Update,
-            why: format!("{name} moves"),
-            commit: Commit::Never,
-            old: Some(old),
-            new: Some(text.into_bytes()),
-        });
+    for (path, moves) in by_file {
+        files.extend(moved(tree, path, &moves, &bundle.name)?);
     }
-    let key = format!("upgrade {name}");
-    let title = title(name, moves);
-    let body = body(moves, kept);
-    let mut versions: Vec<&str> = moves.iter().map(|one| one.to.as_str()).collect();
+    files.sort_by(|one: &FileChange, other| one.path.cmp(&other.path));
+    let (key, title) = (bundle.key(), bundle.title());
+    let text = body(&bundle.moves, &bundle.kept);
+    let mut versions: Vec<&str> = bundle
+        .moves
+        .iter()
+        .map(|one| one.version.as_str())
+        .collect();
     versions.sort_unstable();
     versions.dedup();
     let mut trailers = vec![(KEY_TRAILER.to_owned(), key.clone())];
@@ -136,37 +222,113 @@ pub fn plan(
     );
     trailers.push((DIGEST_TRAILER.to_owned(), digest(files.iter())));
     Ok(Change {
-        branch: format!("{OFFERS}upgrade-{}", slug(name)),
+        branch: bundle.branch(),
         base: base.to_owned(),
+        body: with_sections(&text, sections),
         message: Message {
             subject: title.clone(),
-            body: body.clone(),
+            body: text,
             trailers,
         },
         key,
         title,
-        body,
         labels: vec!["dependencies".to_owned()],
         files,
     })
 }
 
-fn title(name: &str, moves: &[Move]) -> String {
-    let mut versions: Vec<&str> = moves.iter().map(|one| one.to.as_str()).collect();
-    versions.dedup();
-    match versions.as_slice() {
-        [one] => format!("Upgrade {name} to {one}"),
-        _ => format!("Upgrade {name}"),
+/// One file with its pins moved, and the lock that has to follow it.
+fn moved(tree: &dyn Tree, path: &RepoPath, moves: &[&Move], name: &str) -> Result<Vec<FileChange>> {
+    let Some(Entry::File(old)) = tree.entry(path)? else {
+        return Ok(Vec::new());
+    };
+    let before = String::from_utf8(old)
+        .map_err(|_| Problem::invalid(format!("`{path}` is not UTF-8 text")))?;
+    let mut text = before.clone();
+    // From the end to the start, so that the bytes of those before stay where they are.
+    let mut moves = moves.to_vec();
+    moves.sort_by_key(|one| std::cmp::Reverse(one.pin.span.start));
+    for Move { pin, to, .. } in moves.iter().filter(|one| one.to != one.pin.value) {
+        text = edit(path, &text, pin, to).map_err(|why| {
+            Problem::invalid(format!(
+                "cannot move `{}` in {path}:{}: {why}",
+                pin.value, pin.line
+            ))
+            .hint("change it by hand, and say so to the program's authors: nothing was written")
+        })?;
     }
+    let update = |path: &RepoPath, old: &str, new: &str| FileChange {
+        path: path.clone(),
+        verdict: Verdict::Update,
+        why: format!("{name} moves"),
+        commit: Commit::Never,
+        old: Some(old.as_bytes().to_vec()),
+        new: Some(new.as_bytes().to_vec()),
+    };
+    let mut files = Vec::new();
+    if let Some((_, lock)) = moves
+        .first()
+        .map(|one| lock_of(tree, &one.pin))
+        .transpose()?
+        .flatten()
+    {
+        let versions: Vec<(usize, String)> = moves
+            .iter()
+            .map(|one| (one.pin.span.start, one.version.clone()))
+            .collect();
+        let lock_path = beside(path, "Chart.lock")?;
+        let followed = follow(&before, &text, &lock, &versions)
+            .map_err(|why| Problem::invalid(format!("cannot move `{lock_path}`: {why}")))?;
+        files.push(update(&lock_path, &lock, &followed));
+    }
+    if text != before {
+        files.push(update(path, &before, &text));
+    }
+    Ok(files)
+}
+
+/// A request's text with its further parts.
+fn with_sections(text: &str, sections: &[Section]) -> String {
+    let mut body = text.to_owned();
+    for section in sections {
+        let Section {
+            title,
+            text,
+            is_folded,
+        } = section;
+        let text = text.trim_end();
+        body.push_str(&if *is_folded {
+            format!("\n<details><summary>{title}</summary>\n\n{text}\n\n</details>\n")
+        } else {
+            format!("\n### {title}\n\n{text}\n")
+        });
+    }
+    body
 }
 
 /// What moves, what stays, and what to read before.
 fn body(moves: &[Move], kept: &[Kept]) -> String {
-    let mut text = "| pin | from | to |\n| --- | --- | --- |\n".to_owned();
-    for Move { pin, to } in moves {
+    let mut text = "| chart | pin | from | to |\n| --- | --- | --- | --- |\n".to_owned();
+    for Move {
+        pin,
+        chart,
+        to,
+        version,
+    } in moves
+    {
+        let to = if *to == pin.value {
+            format!("{to} (locked: {version})")
+        } else {
+            to.clone()
+        };
         text.push_str(&format!(
-            "| {}:{} ({}) | {} | {to} |\n",
-            pin.file, pin.line, pin.place, pin.value
+            "| {} | {}:{} ({}) | {} | {} |\n",
+            cell(chart),
+            pin.file,
+            pin.line,
+            cell(&pin.place),
+            cell(&pin.value),
+            cell(&to)
         ));
     }
     let notes = notes(moves);
@@ -185,10 +347,15 @@ fn body(moves: &[Move], kept: &[Kept]) -> String {
     text
 }
 
+/// A text in a table: a range may have `||`.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
 fn notes(moves: &[Move]) -> Vec<&'static str> {
     let mut notes = Vec::new();
-    for Move { pin, to } in moves.iter().filter(|one| is_haptic(&one.pin)) {
-        if let (Some(from), Ok(to)) = (lenient_version(&pin.value), Version::parse(to)) {
+    for Move { pin, version, .. } in moves.iter().filter(|one| is_haptic(&one.pin)) {
+        if let (Some(from), Some(to)) = (lenient_version(&pin.value), lenient_version(version)) {
             for note in haptic::notes::upgrade_notes(&from, &to) {
                 if !notes.contains(&note) {
                     notes.push(note);

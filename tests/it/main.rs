@@ -28,6 +28,7 @@ mod leaks;
 mod pins;
 mod pins_cases;
 mod pki;
+mod policy;
 mod real_cluster;
 mod real_programs;
 mod rerun;

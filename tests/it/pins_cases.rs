@@ -294,7 +294,7 @@ fn o15_a_tag_with_a_digest_beside_it_moves_not_alone() {
         source("a", "").replace("1.4.0", "1.4.1")
     );
     assert!(
-        texts(&done["not_moved"], "place").contains(&"both.yaml:7"),
+        texts(&done["not_moved"], "place").contains(&"both.yaml:8"),
         "{done:#}"
     );
 }

@@ -1,0 +1,73 @@
+//! Which version a pin may get: what is published, as far as the team's decisions allow it.
+
+use semver::Version;
+use time::OffsetDateTime;
+
+use super::published::{Known, Published};
+use crate::model::chart::ChartRef;
+use crate::model::range::Range;
+use crate::pins::{Barred, Newest, Pin, newest};
+use crate::plan::policy::ChartRule;
+
+/// Asks for the newest version of a pin that its rule allows. A version that is too young is passed over, and so is one of unknown age where an age is asked for.
+///
+/// # Errors
+/// Why the chart's source couldn't be asked.
+pub fn allowed(
+    published: &mut Published<'_>,
+    chart: &ChartRef,
+    pin: &Pin,
+    rule: &mut ChartRule,
+    now: i64,
+) -> Result<Newest, String> {
+    let known = published.of(chart).map_err(str::to_owned)?.to_vec();
+    let versions = versions_of(&known);
+    loop {
+        let newest = newest(pin, &versions, &rule.rule);
+        let (Some(age), Some(version)) = (rule.minimum_age, &newest.version) else {
+            return Ok(newest);
+        };
+        if !newest.is_newer {
+            return Ok(newest);
+        }
+        let text = known.iter().find(|known| known.version == *version);
+        let text = text.map_or_else(|| version.to_string(), |known| known.text.clone());
+        let why = match published.created(chart, &text)? {
+            Some(created) if now - created.unix_timestamp() >= age => return Ok(newest),
+            Some(created) => format!(
+                "is published since {}, and has to be for {}",
+                day(created),
+                length(age)
+            ),
+            None => format!(
+                "has to be published for {}, and its source doesn't say since when it is",
+                length(age)
+            ),
+        };
+        rule.rule.barred.push(Barred {
+            versions: Range::only(version),
+            why,
+        });
+    }
+}
+
+/// The versions without their texts.
+pub fn versions_of(known: &[Known]) -> Vec<Version> {
+    known.iter().map(|known| known.version.clone()).collect()
+}
+
+/// A moment's day, in UTC.
+pub fn day(moment: OffsetDateTime) -> String {
+    moment.to_offset(time::UtcOffset::UTC).date().to_string()
+}
+
+/// Seconds as people say them.
+pub fn length(seconds: i64) -> String {
+    let (number, unit) = if seconds % 86_400 == 0 {
+        (seconds / 86_400, "day")
+    } else {
+        (seconds / 3_600, "hour")
+    };
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {unit}{plural}")
+}

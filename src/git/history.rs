@@ -1,0 +1,40 @@
+//! Since when something stands in a file, as the history of a branch says.
+
+use anyhow::Result;
+use git2::{Oid, Repository};
+
+use super::said;
+use crate::model::repo_path::RepoPath;
+
+/// Returns the time (seconds since 1970) of the commit with which a file came to say what it says at `tip`, along first parents. Where the history is cut off
+/// (a shallow clone), that of the oldest commit there: it has stood there at least so long.
+///
+/// # Errors
+/// When a commit can't be read.
+pub fn since(
+    repository: &Repository,
+    tip: Oid,
+    path: &RepoPath,
+    says: &dyn Fn(&[u8]) -> bool,
+) -> Result<i64> {
+    let git = |why: git2::Error| said(&format!("read the history of `{path}`"), &why);
+    let blob = |commit: &git2::Commit<'_>| -> Option<Oid> {
+        let tree = commit.tree().ok()?;
+        let entry = tree.get_path(std::path::Path::new(path.as_str())).ok()?;
+        Some(entry.id())
+    };
+    let mut commit = repository.find_commit(tip).map_err(git)?;
+    let mut known = blob(&commit);
+    while let Ok(parent) = commit.parent(0) {
+        let before = blob(&parent);
+        if before != known {
+            let content = before.and_then(|id| repository.find_blob(id).ok());
+            if !content.is_some_and(|blob| says(blob.content())) {
+                break;
+            }
+            known = before;
+        }
+        commit = parent;
+    }
+    Ok(commit.time().seconds())
+}

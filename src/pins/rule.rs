@@ -1,0 +1,59 @@
+//! [`Rule`]: which versions a chart's pins may get.
+
+use semver::Version;
+
+use crate::model::policy::Ranges;
+use crate::model::range::Range;
+
+/// What a team decided about the versions of one chart.
+#[derive(Debug, Clone, Default)]
+pub struct Rule {
+    /// Only these. Without it: for HAPTIC those of the pin's own minor, for other charts all.
+    pub range: Option<Range>,
+    /// Whether pre-releases count. Without it: where the pin is one itself.
+    pub prereleases: Option<bool>,
+    /// What is never offered, and why.
+    pub barred: Vec<Barred>,
+    /// None above this, and why.
+    pub most: Option<(Version, String)>,
+    /// What happens to a range that a newer version is outside of.
+    pub ranges: Ranges,
+}
+
+/// Versions that are never offered.
+#[derive(Debug, Clone)]
+pub struct Barred {
+    /// Which.
+    pub versions: Range,
+    /// Why, as a part of a sentence: `is rejected: …`.
+    pub why: String,
+}
+
+impl Rule {
+    /// Why a version isn't offered; nothing where nobody is against it.
+    pub fn against(&self, version: &Version) -> Option<&str> {
+        let barred = self.barred.iter().find(|barred| barred.has(version));
+        let most = self.most.as_ref();
+        let above = most.filter(|(most, _)| version.cmp_precedence(most).is_gt());
+        barred
+            .map(|barred| barred.why.as_str())
+            .or_else(|| above.map(|(_, why)| why.as_str()))
+    }
+
+    /// Whether a version is in the range, if there is one. A pre-release that the team wants is in it where its release would be.
+    pub fn allows(&self, version: &Version) -> bool {
+        let release = Version::new(version.major, version.minor, version.patch);
+        self.range.as_ref().is_none_or(|range| {
+            range.matches(version) || self.prereleases == Some(true) && range.matches(&release)
+        })
+    }
+}
+
+impl Barred {
+    fn has(&self, version: &Version) -> bool {
+        match self.versions.exact() {
+            Some(exact) => exact.cmp_precedence(version).is_eq(),
+            None => self.versions.matches(version),
+        }
+    }
+}

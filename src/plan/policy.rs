@@ -1,0 +1,401 @@
+//! [`Policy`]: what a team decided about upgrades, read and checked.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use semver::Version;
+
+use crate::error::Problem;
+use crate::layout::recorded::Recorded;
+use crate::model::chart::ChartRef;
+use crate::model::cluster::{Cluster, stages};
+use crate::model::pattern::is_below;
+use crate::model::policy::{ChartPolicy, Environment, Ignored, Rejected};
+use crate::model::range::{Range, lenient_version};
+use crate::model::repo_path::RepoPath;
+use crate::pins::{Barred, Rule};
+use crate::yaml;
+
+/// The name under which charts have what all have.
+const EVERY: &str = "*";
+
+/// What a team decided about upgrades.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    charts: BTreeMap<String, ChartRule>,
+    rejected: Vec<(String, Version, String)>,
+    /// Parts of the repository in the order in which a version reaches them.
+    pub environments: Vec<Stage>,
+}
+
+/// What was decided about one chart.
+#[derive(Debug, Clone, Default)]
+pub struct ChartRule {
+    /// Which versions its pins may get.
+    pub rule: Rule,
+    /// Versions that are never offered, also not by hand, and why.
+    pub rejected: Vec<(Version, String)>,
+    /// How long a version has to be published, in seconds.
+    pub minimum_age: Option<i64>,
+    /// Why nothing moves.
+    pub hold: Option<String>,
+    /// The charts that it moves with.
+    pub group: Option<String>,
+    is_range_rule_said: bool,
+}
+
+/// A part of the repository that gets versions before or after others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    paths: Vec<String>,
+    /// When it follows the one before.
+    pub after: After,
+}
+
+/// When an environment follows the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// These seconds after the version reached the one before.
+    Seconds(i64),
+    /// When somebody says so.
+    Command,
+}
+
+impl Policy {
+    /// Reads what was recorded. `place` and `text` are the file's, for errors.
+    ///
+    /// # Errors
+    /// When a range, an age or a version isn't one; file, line and the next step are said.
+    pub fn of(recorded: &Recorded, place: &str, text: &str) -> Result<Self> {
+        let at = At { place, text };
+        let upgrade = recorded.upgrade.clone().unwrap_or_default();
+        let mut policy = Self::default();
+        for (name, chart) in &upgrade.charts {
+            let rule = chart_rule(chart, &at, &["upgrade", "charts", name])?;
+            policy.charts.insert(name.clone(), rule);
+        }
+        for one in &recorded.rejected {
+            policy.rejected.push(rejection(one, &at)?);
+        }
+        policy.environments = match &upgrade.environments {
+            Some(environments) => environments
+                .iter()
+                .map(|one| stage(one, &at))
+                .collect::<Result<_>>()?,
+            None => stages_of(recorded),
+        };
+        Ok(policy)
+    }
+
+    /// What counts for one chart: what stands under its address or name, and what all have where that says nothing.
+    pub fn rule(&self, chart: &ChartRef) -> ChartRule {
+        let address = chart.address();
+        let mut rule = [address.as_str(), &chart.name, EVERY]
+            .iter()
+            .filter_map(|name| self.charts.get(*name))
+            .fold(ChartRule::default(), ChartRule::or);
+        for (name, version, why) in &self.rejected {
+            if *name == chart.name || *name == chart.address() {
+                rule.rejected.push((version.clone(), why.clone()));
+                rule.rule.barred.push(Barred {
+                    versions: Range::only(version),
+                    why: why.clone(),
+                });
+            }
+        }
+        rule
+    }
+
+    /// Takes over what another one says was rejected.
+    pub fn reject_as(&mut self, other: &Self) {
+        for one in &other.rejected {
+            if !self.rejected.contains(one) {
+                self.rejected.push(one.clone());
+            }
+        }
+    }
+
+    /// The environment that a file belongs to, by its place in the order.
+    pub fn environment(&self, file: &RepoPath) -> Option<usize> {
+        self.environments
+            .iter()
+            .position(|one| one.paths.iter().any(|path| is_below(path, file.as_str())))
+    }
+}
+
+impl ChartRule {
+    fn or(mut self, other: &Self) -> Self {
+        self.rule.range = self.rule.range.or_else(|| other.rule.range.clone());
+        self.rule.prereleases = self.rule.prereleases.or(other.rule.prereleases);
+        self.rule.barred.extend(other.rule.barred.iter().cloned());
+        if !self.is_range_rule_said {
+            self.rule.ranges = other.rule.ranges;
+            self.is_range_rule_said = other.is_range_rule_said;
+        }
+        self.minimum_age = self.minimum_age.or(other.minimum_age);
+        self.hold = self.hold.or_else(|| other.hold.clone());
+        self.group = self.group.or_else(|| other.group.clone());
+        self
+    }
+
+    /// Why a version must not be had by hand either.
+    pub fn rejection(&self, version: &Version) -> Option<&str> {
+        let mut rejected = self.rejected.iter();
+        let found = rejected.find(|(one, _)| one.cmp_precedence(version).is_eq())?;
+        Some(&found.1)
+    }
+}
+
+/// The file, for errors.
+struct At<'a> {
+    place: &'a str,
+    text: &'a str,
+}
+
+impl At<'_> {
+    fn problem(&self, keys: &[&str], what: &str, hint: &str) -> anyhow::Error {
+        let line = line_of(self.text, keys);
+        Problem::invalid(format!("{}:{line}: {what}", self.place))
+            .hint(hint)
+            .into()
+    }
+
+    fn range(&self, keys: &[&str], text: &str) -> Result<Range> {
+        let hint = "write it as Helm does: `0.2.x`, `>=1.2 <2`, `1.2.3`";
+        Range::parse(text).map_err(|why| self.problem(keys, &why.to_string(), hint))
+    }
+
+    fn seconds(&self, keys: &[&str], text: &str) -> Result<i64> {
+        let hint = "a number and a unit: `36h`, `3d`, `2w`";
+        let what = format!("`{text}` is no length of time");
+        seconds(text).ok_or_else(|| self.problem(keys, &what, hint))
+    }
+}
+
+/// The line of the innermost key that is there.
+fn line_of(text: &str, keys: &[&str]) -> usize {
+    let stream = yaml::parse(text);
+    let mut node = stream.documents.first().and_then(|d| d.root.as_ref());
+    let mut line = 1;
+    for key in keys {
+        let entry =
+            node.and_then(|node| node.entries().find(|(name, _)| name.as_str() == Some(key)));
+        let Some((name, value)) = entry else {
+            return line;
+        };
+        line = name.position.line;
+        node = Some(value);
+    }
+    line
+}
+
+/// Reads `36h`, `3d` or `2w`.
+fn seconds(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let unit = match text.chars().last()? {
+        'h' => 3_600,
+        'd' => 86_400,
+        'w' => 604_800,
+        _ => return None,
+    };
+    let number: u32 = text[..text.len() - 1].trim().parse().ok()?;
+    Some(i64::from(number) * unit)
+}
+
+fn chart_rule(chart: &ChartPolicy, at: &At<'_>, keys: &[&str]) -> Result<ChartRule> {
+    let with = |key| [keys, &[key]].concat();
+    let range = chart.range.as_deref();
+    let mut rule = Rule {
+        range: range
+            .map(|text| at.range(&with("range"), text))
+            .transpose()?,
+        prereleases: chart.prereleases,
+        barred: Vec::new(),
+        most: None,
+        ranges: chart.ranges.unwrap_or_default(),
+    };
+    for one in &chart.ignored {
+        let (versions, why) = match one {
+            Ignored::Versions(versions) => (versions, format!("is ignored by `{}`", at.place)),
+            Ignored::Because { versions, reason } => (versions, format!("is ignored: {reason}")),
+        };
+        let versions = at.range(&with("ignored"), versions)?;
+        rule.barred.push(Barred { versions, why });
+    }
+    let age = chart.minimum_age.as_deref();
+    Ok(ChartRule {
+        rule,
+        rejected: Vec::new(),
+        minimum_age: age
+            .map(|text| at.seconds(&with("minimum_age"), text))
+            .transpose()?,
+        hold: chart.hold.clone(),
+        group: chart.group.clone(),
+        is_range_rule_said: chart.ranges.is_some(),
+    })
+}
+
+fn rejection(one: &Rejected, at: &At<'_>) -> Result<(String, Version, String)> {
+    let version = lenient_version(&one.version).ok_or_else(|| {
+        let what = format!("`{}` is no version", one.version);
+        at.problem(
+            &["rejected"],
+            &what,
+            "a rejection is of one version: `0.2.1`",
+        )
+    })?;
+    let mut why = "was rejected".to_owned();
+    if let Some(date) = &one.date {
+        why.push_str(&format!(" on {date}"));
+    }
+    if let Some(reason) = &one.reason {
+        why.push_str(&format!(": {reason}"));
+    }
+    Ok((one.chart.clone(), version, why))
+}
+
+fn stage(one: &Environment, at: &At<'_>) -> Result<Stage> {
+    let after = match one.after.as_deref() {
+        None => After::Seconds(0),
+        Some("command") => After::Command,
+        Some(text) => After::Seconds(at.seconds(&["upgrade", "environments"], text)?),
+    };
+    Ok(Stage {
+        name: one.name.clone(),
+        paths: one.paths.clone(),
+        after,
+    })
+}
+
+/// The stages of a fleet's clusters, in their order: what has a cluster's name in its path is of the cluster.
+fn stages_of(recorded: &Recorded) -> Vec<Stage> {
+    let texts = recorded.answers.as_ref().and_then(|a| a.clusters.as_ref());
+    let clusters: Vec<Cluster> = texts
+        .into_iter()
+        .flatten()
+        .filter_map(|text| Cluster::parse(text).ok())
+        .collect();
+    let names = stages(&clusters);
+    if names.len() < 2 {
+        return Vec::new();
+    }
+    names
+        .into_iter()
+        .map(|name| Stage {
+            name: name.to_owned(),
+            paths: clusters
+                .iter()
+                .filter(|cluster| cluster.stage == name)
+                .map(|cluster| format!("**/{}", cluster.name))
+                .collect(),
+            after: After::Seconds(0),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Report;
+    use crate::layout::recorded::parse;
+
+    fn policy(text: &str) -> Result<Policy> {
+        Policy::of(&parse(text, "f.yaml")?, "f.yaml", text)
+    }
+
+    fn chart(name: &str) -> ChartRef {
+        ChartRef::new("oci://r.example.org/x", name).unwrap()
+    }
+
+    #[test]
+    fn a_chart_has_its_own_rule_and_what_all_have() {
+        let policy = policy(
+            "upgrade:\n  charts:\n    '*': {minimum_age: 3d, ranges: widen, ignored: ['9.x']}\n    web:\n      range: 1.x\n      ranges: leave\n      group: front\n      ignored: [1.2.3, {versions: '>=1.4 <1.5', reason: broken}]\n",
+        )
+        .unwrap();
+        let web = policy.rule(&chart("web"));
+        assert_eq!(web.minimum_age, Some(3 * 86_400));
+        assert_eq!(web.group.as_deref(), Some("front"));
+        assert_eq!(web.rule.ranges, crate::model::policy::Ranges::Leave);
+        let against = |text: &str| web.rule.against(&Version::parse(text).unwrap());
+        assert_eq!(against("1.2.3"), Some("is ignored by `f.yaml`"));
+        assert_eq!(against("1.4.7"), Some("is ignored: broken"));
+        assert_eq!(against("9.1.0"), Some("is ignored by `f.yaml`"));
+        assert_eq!(against("1.5.0"), None);
+        let other = policy.rule(&chart("other"));
+        assert_eq!(other.rule.ranges, crate::model::policy::Ranges::Widen);
+        assert!(other.rule.range.is_none());
+    }
+
+    #[test]
+    fn rejections_are_of_one_chart_and_version() {
+        let policy = policy(
+            "rejected:\n- {chart: web, version: 0.2.1, reason: timeouts, date: 2026-11-02}\n- {chart: 'oci://r.example.org/x/web', version: 0.2.2}\n",
+        )
+        .unwrap();
+        let web = policy.rule(&chart("web"));
+        let why = |text: &str| web.rejection(&Version::parse(text).unwrap());
+        assert_eq!(why("0.2.1"), Some("was rejected on 2026-11-02: timeouts"));
+        assert_eq!(why("0.2.2"), Some("was rejected"));
+        assert_eq!(why("0.2.3"), None);
+        assert!(policy.rule(&chart("other")).rejected.is_empty());
+    }
+
+    #[test]
+    fn environments_are_said_or_those_of_the_clusters() {
+        let said = policy(
+            "answers: {clusters: [a, b]}\nupgrade:\n  environments:\n  - {name: staging, paths: [envs/staging]}\n  - {name: production, paths: ['envs/prod-*/'], after: 3d}\n  - {name: far, paths: [far.yaml], after: command}\n",
+        )
+        .unwrap();
+        let of = |policy: &Policy, path: &str| policy.environment(&RepoPath::parse(path).unwrap());
+        assert_eq!(of(&said, "envs/prod-eu/a.yaml"), Some(1));
+        assert_eq!(of(&said, "far.yaml"), Some(2));
+        assert_eq!(of(&said, "a/x.yaml"), None);
+        assert_eq!(said.environments[1].after, After::Seconds(3 * 86_400));
+        assert_eq!(said.environments[2].after, After::Command);
+        let stages = policy("answers: {clusters: [dev=staging, two=staging, prod]}\n").unwrap();
+        assert_eq!(of(&stages, "apps/x/two/pin.yaml"), Some(0));
+        assert_eq!(of(&stages, "clusters/prod/x.yaml"), Some(1));
+        assert_eq!(of(&stages, "apps/base/x.yaml"), None);
+        assert!(
+            policy("answers: {clusters: [one]}\n")
+                .unwrap()
+                .environments
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let cases = [
+            (
+                "upgrade:\n  charts:\n    web:\n      range: '>>'\n",
+                "f.yaml:4: `>>` is no range of versions",
+            ),
+            (
+                "upgrade:\n  charts:\n    web:\n      minimum_age: 3 m\n",
+                "f.yaml:4: `3 m` is no length of time",
+            ),
+            (
+                "upgrade:\n  charts:\n    web:\n      minimumAge: 3d\n",
+                "f.yaml:4: unknown key `minimumAge`",
+            ),
+            (
+                "upgrade:\n  environments:\n  - {name: a, paths: [x], afer: 3d}\n",
+                "f.yaml:3: unknown key `afer`",
+            ),
+            (
+                "rejected:\n- {chart: web, version: latest}\n",
+                "f.yaml:1: `latest` is no version",
+            ),
+        ];
+        for (text, message) in cases {
+            let error = policy(text).expect_err(text);
+            let report = Report::of(&error);
+            assert_eq!(report.message, message);
+            assert!(!report.hints.is_empty(), "{text}");
+        }
+    }
+}
