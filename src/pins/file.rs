@@ -8,7 +8,7 @@ use super::layer::Layer;
 use super::node::Reader;
 use super::templates::{self, HOLE, is_made};
 use super::texts::{Variable, parameter, position, unescaped, unquoted, variables};
-use super::{argo, flux, kustomize, lines, rancher, values};
+use super::{argo, flux, kustomize, lines, others, values};
 use crate::model::repo_path::RepoPath;
 use crate::yaml::{Node, Stream};
 
@@ -28,6 +28,8 @@ pub(super) struct File<'a> {
     pub(super) path: &'a RepoPath,
     pub(super) text: &'a str,
     pub(super) found: Findings,
+    /// Strings over several lines of a template, which are no lines of it.
+    pub(super) skipped: Vec<Range<usize>>,
 }
 
 /// What a pin is of, as its place says.
@@ -55,6 +57,7 @@ pub fn look(path: &RepoPath, text: &str) -> Findings {
         path,
         text,
         found: Findings::default(),
+        skipped: Vec::new(),
     };
     let name = path.name();
     if name.ends_with(".tf") {
@@ -107,7 +110,12 @@ impl File<'_> {
     fn template(&mut self) {
         if !self.path.name().ends_with(".tpl") {
             match templates::without_braces(&Layer::file(self.text)) {
-                Some((layer, stream)) if stream.errors.is_empty() => self.roots(&layer, &stream),
+                Some((layer, stream)) if stream.errors.is_empty() => {
+                    stream
+                        .roots()
+                        .for_each(|root| texts_of_lines(&layer, root, &mut self.skipped));
+                    self.roots(&layer, &stream);
+                }
                 Some((_, stream)) if is_helmfile(self.path) => {
                     for error in &stream.errors {
                         let why = format!(
@@ -138,11 +146,13 @@ impl File<'_> {
 
     fn roots(&mut self, layer: &Layer<'_>, stream: &Stream) {
         for root in stream.roots() {
-            let before = self.found.pins.len();
+            let before = (self.found.pins.len(), self.found.facts.definitions.len());
             self.document(layer, root);
             // The MAC of SOPS covers values in clear too.
             if root.get("sops").is_some_and(Node::is_mapping) {
-                for pin in &mut self.found.pins[before..] {
+                let pins = self.found.pins[before.0..].iter_mut();
+                let definitions = self.found.facts.definitions[before.1..].iter_mut();
+                for pin in pins.chain(definitions.map(|one| &mut one.pin)) {
                     pin.editable = false;
                     pin.why =
                         Some("the file is encrypted by SOPS: `sops edit` changes it".to_owned());
@@ -179,7 +189,10 @@ impl File<'_> {
             | "kustomize.toolkit.fluxcd.io"
             | "fluxcd.controlplane.io" => flux::object(self, layer, reader, node, kind),
             "argoproj.io" => argo::object(self, layer, reader, node, kind),
-            "helm.cattle.io" if kind == "HelmChart" => rancher::chart(self, layer, reader, node),
+            "helm.cattle.io" if kind == "HelmChart" => others::chart(self, layer, reader, node),
+            "helm.crossplane.io" | "addons.cluster.x-k8s.io" | "config.projectsveltos.io" => {
+                others::other(self, layer, reader, node, kind);
+            }
             "kargo.akuity.io" => argo::warehouse(self, layer, reader, node),
             _ if kustomize::is_kustomization(&name, group, kind) => {
                 kustomize::file(self, layer, reader, node);
@@ -203,7 +216,7 @@ impl File<'_> {
             _ if matches!(name.as_str(), "Chart.yaml" | "requirements.yaml") => {
                 values::chart(self, layer, reader, node);
             }
-            _ if name == "fleet.yaml" => rancher::fleet(self, layer, reader, node),
+            _ if name == "fleet.yaml" => others::fleet(self, layer, reader, node),
             _ if is_helmfile(self.path) => values::helmfile(self, layer, reader, node),
             _ if name.starts_with(".argocd-source") => argo::overrides(self, layer, reader, node),
             _ => values::data(self, layer, reader, node),
@@ -219,12 +232,14 @@ impl File<'_> {
         place: &str,
         about: &About,
     ) {
-        let Some(value) = node.as_str().filter(|value| !value.trim().is_empty()) else {
-            return;
-        };
         let Some(mut pin) = self.pin_of(layer, node, kind, place, about) else {
             return;
         };
+        if pin.value.trim().is_empty() {
+            return;
+        }
+        let whole = pin.value.clone();
+        let value = whole.as_str();
         if value.contains(HOLE) {
             self.hole(layer, node, pin.line, &about.of(kind));
             return;
@@ -342,7 +357,13 @@ impl File<'_> {
         place: &str,
         about: &About,
     ) -> Option<Pin> {
-        let value = node.as_str()?.trim_end_matches('\n');
+        let scalar = node.as_scalar()?;
+        // Lines of a template are blank here, and a block takes in those behind it.
+        let value = if scalar.style.is_block() {
+            scalar.value.trim_end()
+        } else {
+            scalar.value.as_str()
+        };
         // With escapes the bytes aren't there as they read.
         let span = layer
             .span(node)
@@ -408,5 +429,16 @@ fn group_of(kind: &str) -> &'static str {
         "ResourceSet" | "FluxInstance" => "fluxcd.controlplane.io",
         "Application" | "ApplicationSet" => "argoproj.io",
         _ => "",
+    }
+}
+
+/// Where strings stand that go over several lines.
+fn texts_of_lines(layer: &Layer<'_>, node: &Node, found: &mut Vec<Range<usize>>) {
+    if node.as_scalar().is_some() && layer.text[node.span.clone()].contains('\n') {
+        found.push(node.span.clone());
+    }
+    let children = node.entries().flat_map(|(key, value)| [key, value]);
+    for child in children.chain(node.items()) {
+        texts_of_lines(layer, child, found);
     }
 }

@@ -2,9 +2,9 @@
 
 use super::facts::{Of, Scope};
 use super::file::{About, File};
-use super::found::{Kind, Source};
+use super::found::{Kind, Pin, Source};
 use super::texts::{position, unescaped, unquoted};
-use super::values::is_version;
+use super::values::{is_version, may_be_pinned};
 use crate::model::repo_path::RepoPath;
 
 /// Why a version in a template isn't read.
@@ -20,10 +20,11 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
         let Some((key, value)) = body.split_once(':') else {
             continue;
         };
-        if !matches!(key, "targetRevision" | "version" | "tag") {
+        let is_in_text = file.skipped.iter().any(|text| text.contains(start));
+        if is_in_text || !matches!(key, "targetRevision" | "version" | "tag") {
             continue;
         }
-        let written = value.split(" #").next().unwrap_or_default().trim();
+        let written = without_properties(value.split(" #").next().unwrap_or_default().trim());
         let block = block(&lines, index);
         let of = |name: &str| {
             block.iter().find_map(|line| {
@@ -72,6 +73,11 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
         } else {
             Kind::Chart
         };
+        // A branch moves by itself; an alias or the head of a block is no version.
+        let is_branch = kind == Kind::Git && !may_be_pinned(unquoted(written));
+        if is_branch || written.starts_with(['*', '>', '|', '{', '[']) {
+            continue;
+        }
         let place = if is_helmfile {
             "helmfile template"
         } else {
@@ -327,13 +333,23 @@ fn value_of(
     }
 }
 
+/// What is written behind an anchor and a tag.
+fn without_properties(written: &str) -> &str {
+    let mut rest = written;
+    while rest.starts_with(['&', '!']) {
+        rest = rest.split_once(' ').map_or("", |(_, rest)| rest).trim();
+    }
+    rest
+}
+
 fn push(file: &mut File<'_>, at: usize, written: &str, kind: Kind, place: &str, about: &About) {
     let value = unquoted(written);
     if value.is_empty() {
         return;
     }
     let span = at..at + written.len();
-    if !file.found.pins.iter().any(|pin| pin.span == span) {
+    let overlaps = |pin: &Pin| pin.span.start < span.end && span.start < pin.span.end;
+    if !file.found.pins.iter().any(overlaps) {
         let pin = file.pin_at(span, value, kind, place, about);
         file.found.pins.push(pin);
     }

@@ -17,8 +17,8 @@ mod layer;
 mod lines;
 mod newest;
 mod node;
+mod others;
 mod prefilter;
-mod rancher;
 #[cfg(test)]
 mod random;
 mod ranges;

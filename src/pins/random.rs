@@ -329,24 +329,34 @@ struct Manifest {
     crlf: bool,
     mark: bool,
     open_end: bool,
+    /// Whether it is a template of a chart.
+    braces: bool,
 }
 
 fn file() -> impl Strategy<Value = Manifest> {
     let documents = prop::collection::vec(document(), 1..4);
-    (documents, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-        |(documents, crlf, mark, open_end)| Manifest {
-            documents,
-            crlf,
-            mark,
-            open_end,
-        },
-    )
+    let flags = any::<[bool; 4]>();
+    (documents, flags).prop_map(|(documents, [crlf, mark, open_end, braces])| Manifest {
+        documents,
+        crlf,
+        mark,
+        open_end,
+        braces,
+    })
 }
 
 impl Manifest {
     fn text(&self) -> String {
         let texts: Vec<String> = self.documents.iter().map(Document::text).collect();
         let mut text = texts.join("--- # next\n");
+        if self.braces {
+            text = text.replace(
+                "name: web\n",
+                "name: {{ .Release.Name }}-web # {{/* }} */}}\n",
+            );
+            text = text.replace("spec:\n", "spec:\n{{- if and .Values.a (eq .b `}}`) }}\n");
+            text.push_str("{{- end }}\n");
+        }
         if self.open_end {
             text.truncate(text.trim_end().len());
         }
@@ -413,12 +423,14 @@ fn check(
 }
 
 fn run(news: impl Strategy<Value = String>) -> (usize, usize) {
-    let path = RepoPath::parse("apps/web.yaml").unwrap();
+    let plain = RepoPath::parse("apps/web.yaml").unwrap();
+    let template = RepoPath::parse("chart/templates/web.yaml").unwrap();
     let (tried, done) = (Cell::new(0), Cell::new(0));
     let mut runner = TestRunner::new(Config::with_cases(400));
     let result = runner.run(&(file(), news, any::<Index>()), |(file, new, pick)| {
         let text = file.text();
-        let found = look(&path, &text);
+        let path = if file.braces { &template } else { &plain };
+        let found = look(path, &text);
         prop_assert!(found.unread.is_empty(), "{:?}\n{}", found.unread, text);
         let wanted: Vec<&str> = file
             .documents
@@ -427,7 +439,7 @@ fn run(news: impl Strategy<Value = String>) -> (usize, usize) {
             .collect();
         prop_assert_eq!(values(&found), wanted, "{}", text);
         let at = pick.index(found.pins.len());
-        let is_done = check(&path, &text, (&found.pins[at], at), &new)?;
+        let is_done = check(path, &text, (&found.pins[at], at), &new)?;
         tried.set(tried.get() + 1);
         done.set(done.get() + usize::from(is_done));
         Ok(())

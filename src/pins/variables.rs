@@ -112,7 +112,13 @@ impl Variables {
             }
             let place = (pin.file.clone(), pin.span.start);
             match known.get(&place).map(|index| &mut pins[*index]) {
-                Some(known) if known.source == Source::Unknown => *known = pin,
+                Some(known) if known.source == Source::Unknown => {
+                    if !known.editable {
+                        pin.editable = false;
+                        pin.why = pin.why.or_else(|| known.why.take());
+                    }
+                    *known = pin;
+                }
                 Some(_) => {}
                 None => {
                     known.insert(place, pins.len());

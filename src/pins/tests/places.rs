@@ -240,3 +240,41 @@ fn what_a_variable_makes_is_no_name_and_no_address() {
             .is_some_and(|why| why.contains("${DOMAIN}"))
     );
 }
+
+#[test]
+fn other_controllers_have_charts_too() {
+    let release = "apiVersion: helm.crossplane.io/v1beta1\nkind: Release\nmetadata: {name: a}\nspec: {forProvider: {chart: {name: web, repository: 'https://one.example.org', version: 1.0.0}}}\n---\n";
+    let proxy = "apiVersion: addons.cluster.x-k8s.io/v1alpha1\nkind: HelmChartProxy\nmetadata: {name: a}\nspec: {chartName: web, repoURL: 'https://two.example.org', version: 2.0.0}\n---\n";
+    let profile = "apiVersion: config.projectsveltos.io/v1beta1\nkind: ClusterProfile\nmetadata: {name: a}\nspec: {helmCharts: [{repositoryURL: 'https://three.example.org', chartName: web/web, chartVersion: v3.0.0}]}\n";
+    let all = joined(&[("all.yaml", &[release, proxy, profile].concat())]);
+    for (version, url) in [("1.0.0", "one"), ("2.0.0", "two"), ("v3.0.0", "three")] {
+        assert_eq!(address(&all, version), format!("https://{url}.example.org"));
+        assert_eq!(pin(&all, version).chart.as_deref(), Some("web"));
+    }
+}
+
+#[test]
+fn a_variable_in_an_encrypted_file_is_not_edited() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {v: 1.0.0}\nsops: {mac: x}\n";
+    let all = joined(&[
+        ("web.yaml", &[release("'${v}'"), repository("one")].concat()),
+        ("secret.yaml", secret),
+        (
+            "apps.yaml",
+            &substituting("{substituteFrom: [{kind: Secret, name: s}]}"),
+        ),
+    ]);
+    assert_eq!(address(&all, "1.0.0"), "https://one.example.org");
+    assert!(!pin(&all, "1.0.0").editable);
+}
+
+#[test]
+fn a_string_in_a_template_has_no_lines_of_it() {
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata:\n  guide: |\n    chart: web\n    version: 1.0.0\n";
+    assert_eq!(in_one("chart/templates/map.yaml", text), []);
+    let branches = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec:\n  source:\n    chart: web\n    repoURL: https://c.example.org\n    {{- if .Values.new }}\n    targetRevision: 2.0.0\n    {{- else }}\n    targetRevision: 1.0.0\n    {{- end }}\n";
+    assert_eq!(
+        in_one("chart/templates/app.yaml", branches),
+        are(&[("2.0.0", true), ("1.0.0", true)])
+    );
+}
