@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::model::env::Env;
-use crate::registry::{Anonymous, Cache, HttpRegistry, Registry};
+use crate::registry::{HttpRegistry, Registry};
 
 /// What the program sees of the outside.
 pub struct World {
@@ -42,8 +42,7 @@ impl World {
             is_terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
             registry: Box::new(HttpRegistry::new(
                 concat!("haptic-scaffold/", env!("CARGO_PKG_VERSION")),
-                Box::new(Anonymous),
-                Cache::of(&env),
+                env.clone(),
             )),
             env,
         }

@@ -21,7 +21,7 @@ const MOST_BYTES: u64 = 200 << 20;
 
 /// Keeps answers between runs.
 #[derive(Debug, Default)]
-pub struct Cache {
+pub(super) struct Cache {
     folder: Option<PathBuf>,
     most_bytes: u64,
     /// The size of all files, once something was written.
@@ -53,14 +53,12 @@ struct FirstLine {
 
 impl Cache {
     /// Keeps nothing.
-    #[must_use]
-    pub fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self::default()
     }
 
     /// Keeps answers in a folder of its own, made when it is needed.
-    #[must_use]
-    pub fn at(folder: PathBuf) -> Self {
+    pub(super) fn at(folder: PathBuf) -> Self {
         Self {
             folder: Some(folder),
             most_bytes: MOST_BYTES,
@@ -69,8 +67,7 @@ impl Cache {
     }
 
     /// The user's cache: `haptic-scaffold/lookups` below `XDG_CACHE_HOME`, else below `~/.cache`.
-    #[must_use]
-    pub fn of(env: &Env) -> Self {
+    pub(super) fn of(env: &Env) -> Self {
         let absolute = |text: String| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
         let of_home = || Some(absolute(env.get("HOME")?)?.join(".cache"));
         let base = env

@@ -1,7 +1,7 @@
 //! Where a login for a registry comes from, and which hosts may receive it.
 //!
-//! Owns the seam for credentials. It must not read files or the environment itself: an
-//! implementation of [`Credentials`] that does so belongs beside this file.
+//! Owns the seam for credentials. It must not read files or the environment itself: `logins` does.
+//! Start from [`Credentials`].
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
@@ -12,7 +12,7 @@ use super::session::percent_encode;
 use super::url::Url;
 
 /// Knows the logins for registries and Helm repositories.
-pub trait Credentials: Send + Sync {
+pub(super) trait Credentials: Send + Sync {
     /// Returns the login for a repository of an OCI registry.
     ///
     /// `place` is `HOST[:PORT]/REPOSITORY`, the host in lower case.
@@ -30,7 +30,7 @@ pub trait Credentials: Send + Sync {
 
 /// A login.
 #[derive(Debug, Clone)]
-pub enum Login {
+pub(super) enum Login {
     /// The Base64 text of `user:password`.
     Basic(SecretString),
     /// A token that a token service changes for another.
@@ -39,8 +39,7 @@ pub enum Login {
 
 impl Login {
     /// Makes a login of a user and a password.
-    #[must_use]
-    pub fn of(user: &str, password: &str) -> Self {
+    pub(super) fn of(user: &str, password: &str) -> Self {
         let both = Zeroizing::new(format!("{user}:{password}"));
         Self::Basic(BASE64.encode(both.as_bytes()).into())
     }
@@ -72,9 +71,11 @@ impl Login {
 }
 
 /// Knows no login: every source is asked anonymously.
+#[cfg(test)]
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Anonymous;
+pub(super) struct Anonymous;
 
+#[cfg(test)]
 impl Credentials for Anonymous {
     fn registry(&self, _place: &str) -> Option<Login> {
         None

@@ -73,6 +73,9 @@ pub enum RegistryError {
     /// The answer leads to an address that must not be asked.
     #[error("{asked}: the answer leads to an unsafe address, {reason}")]
     UnsafeTarget { asked: Asked, reason: String },
+    /// A program that was to ask did not.
+    #[error("{asked}: {reason}")]
+    Program { asked: Asked, reason: String },
     /// The Helm repository is there but does not hold the chart.
     #[error("{asked}: the index has no chart of this name: `{chart}`")]
     NoSuchChart { asked: Asked, chart: String },
@@ -117,6 +120,9 @@ impl RegistryError {
             Self::NoSuchVersion { .. } => {
                 "check the version: the index may write it with a leading `v`, or without"
                     .to_owned()
+            }
+            Self::Program { .. } => {
+                "try `git ls-remote --tags ADDRESS`: it has to work without a question".to_owned()
             }
             Self::Busy { .. } => format!("try again later, or {GIVE}"),
             Self::Status { .. }

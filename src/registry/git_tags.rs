@@ -9,7 +9,8 @@ use super::http::{Ask, Http};
 use super::shown;
 use super::url::Url;
 
-const AIM: &str = "list the tags of the Git repository";
+/// What is wanted, for messages.
+pub(super) const AIM: &str = "list the tags of the Git repository";
 const TYPE: &str = "application/x-git-upload-pack-advertisement, */*;q=0.5";
 
 /// Lists the names of the tags, in the order of the repository.
@@ -25,8 +26,8 @@ pub(super) fn list(http: &Http, address: &str) -> Result<Vec<String>, RegistryEr
         },
         reason: reason.to_owned(),
     };
-    let url = Url::parse(address.trim_end_matches('/'))
-        .ok_or_else(|| refuse("it is no https address of the form https://HOST/PATH"))?;
+    let url = Url::parse(without_user(address).trim_end_matches('/'))
+        .ok_or_else(|| refuse("it is no https or SSH address, or carries a password"))?;
     if !url.is_private_transport() {
         return Err(refuse("it is not encrypted"));
     }
@@ -34,6 +35,26 @@ pub(super) fn list(http: &Http, address: &str) -> Result<Vec<String>, RegistryEr
     let url = url.with_target(target);
     let reply = http.get(&Ask::new(AIM, &url, TYPE))?.into_success()?;
     tags(&reply.body).map_err(|why| reply.malformed(why))
+}
+
+/// An address without a user who has no password in it: servers want both or none.
+fn without_user(address: &str) -> String {
+    let plain = || {
+        let (scheme, rest) = address.split_once("://")?;
+        let (user, place) = rest.split_once('@')?;
+        let is_user = !user.contains([':', '/']);
+        is_user.then(|| format!("{scheme}://{place}"))
+    };
+    plain().unwrap_or_else(|| address.to_owned())
+}
+
+/// Whether an address carries a password, which would stand in the arguments of a program.
+pub(super) fn has_password(address: &str) -> bool {
+    let rest = address.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or_default();
+    authority
+        .rsplit_once('@')
+        .is_some_and(|(user, _)| user.contains(':'))
 }
 
 /// Reads an advertisement of references: lines with their length before them.
@@ -129,6 +150,20 @@ mod tests {
         for cut in [body.len() - 1, body.len() - 4, body.len() - 10, 40, 3] {
             assert!(tags(&body.as_bytes()[..cut]).is_err(), "{cut}");
         }
+    }
+
+    #[test]
+    fn users_go_and_passwords_are_seen() {
+        assert_eq!(
+            without_user("https://org@h.example.org/a"),
+            "https://h.example.org/a"
+        );
+        assert_eq!(
+            without_user("https://h.example.org/@a"),
+            "https://h.example.org/@a"
+        );
+        assert!(has_password("ssh://u:pw@h.example.org/a"));
+        assert!(!has_password("ssh://git@h.example.org:22/a") && !has_password("git@h:a@b:c"));
     }
 
     #[test]

@@ -8,16 +8,22 @@
 mod cache;
 mod challenge;
 mod credentials;
+mod docker_config;
 mod error;
 mod failure;
+mod git_program;
 mod git_tags;
 mod helm_index;
+mod helm_logins;
 mod helm_repo;
 mod http;
 mod link;
+mod logins;
 mod manifest;
 mod newest;
 mod oci;
+mod program;
+mod secret_file;
 mod session;
 mod source;
 mod url;
@@ -29,19 +35,24 @@ mod tests;
 #[cfg(test)]
 mod tests_login;
 #[cfg(test)]
+mod tests_logins;
+#[cfg(test)]
 mod tests_release;
 
-pub use cache::Cache;
-pub use credentials::{Anonymous, Credentials, Login};
 pub use error::{Asked, RegistryError};
 pub use newest::newest_stable;
 pub use source::{AddressError, ChartSource};
 
+use cache::Cache;
+use credentials::Credentials;
 use helm_repo::{HelmRepo, Indexes};
 use http::{Ask, Http};
+use logins::LoginFiles;
 use session::{Session, Tokens};
 use source::Place;
 use url::Url;
+
+use crate::model::env::Env;
 
 /// One published version of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,21 +123,25 @@ pub trait Registry {
 pub struct HttpRegistry {
     http: Http,
     credentials: Box<dyn Credentials>,
+    /// The environment of the programs that are run.
+    env: Env,
     tokens: Tokens,
     indexes: Indexes,
 }
 
 impl HttpRegistry {
-    /// Makes a registry client that logs in where `credentials` knows a login, and keeps answers in `cache`.
+    /// Makes a registry client with the logins and the cache of the user whose environment it is.
     #[must_use]
-    pub fn new(user_agent: &str, credentials: Box<dyn Credentials>, cache: Cache) -> Self {
-        Self::with(Http::new(user_agent, cache), credentials)
+    pub fn new(user_agent: &str, env: Env) -> Self {
+        let http = Http::new(user_agent, Cache::of(&env));
+        Self::with(http, Box::new(LoginFiles::new(env.clone())), env)
     }
 
-    fn with(http: Http, credentials: Box<dyn Credentials>) -> Self {
+    fn with(http: Http, credentials: Box<dyn Credentials>, env: Env) -> Self {
         Self {
             http,
             credentials,
+            env,
             tokens: Tokens::default(),
             indexes: Indexes::default(),
         }
@@ -196,7 +211,15 @@ impl Registry for HttpRegistry {
     }
 
     fn git_tags(&self, address: &str) -> Result<Vec<String>, RegistryError> {
-        git_tags::list(&self.http, address)
+        if git_program::is_for_git(address) {
+            return git_program::list(&self.env, address);
+        }
+        match git_tags::list(&self.http, address) {
+            // The user's git may keep a login for it.
+            Err(refused @ RegistryError::Denied { .. }) => git_program::list(&self.env, address)
+                .map_err(|why| refused.with_logins(|| why.to_string())),
+            listed => listed,
+        }
     }
 
     fn file(&self, aim: &str, address: &str) -> Result<Vec<u8>, RegistryError> {

@@ -4,7 +4,7 @@
 //! the story of one registry.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -14,6 +14,7 @@ use std::thread;
 pub(super) struct Seen {
     pub(super) target: String,
     pub(super) headers: HashMap<String, String>,
+    pub(super) body: String,
 }
 
 /// An answer; `length` overrides the announced length of the body.
@@ -89,16 +90,24 @@ impl Server {
 }
 
 fn read_request(stream: &TcpStream) -> Option<Seen> {
-    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let mut reader = BufReader::new(stream);
+    let mut lines = reader.by_ref().lines().map_while(Result::ok);
     let target = lines.next()?.split(' ').nth(1)?.to_owned();
-    let headers = lines
+    let headers: HashMap<String, String> = lines
         .take_while(|line| !line.is_empty())
         .filter_map(|line| {
             let (name, value) = line.split_once(':')?;
             Some((name.to_ascii_lowercase(), value.trim().to_owned()))
         })
         .collect();
-    Some(Seen { target, headers })
+    let length = headers.get("content-length").map_or(Ok(0), |n| n.parse());
+    let mut body = vec![0; length.ok()?];
+    reader.read_exact(&mut body).ok()?;
+    Some(Seen {
+        target,
+        headers,
+        body: String::from_utf8(body).ok()?,
+    })
 }
 
 fn write_answer(mut stream: TcpStream, answer: &Answer) {

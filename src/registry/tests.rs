@@ -4,12 +4,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::credentials::{Anonymous, Credentials};
 use super::http::Http;
 use super::test_server::{Answer, Server};
-use super::{
-    Anonymous, ChartSource, Credentials, HttpRegistry, Published, Registry as _, RegistryError,
-    newest_stable,
-};
+use super::{ChartSource, HttpRegistry, Published, Registry as _, RegistryError, newest_stable};
+use crate::model::env::Env;
 
 pub(super) type Waits = Arc<Mutex<Vec<Duration>>>;
 
@@ -22,7 +21,7 @@ pub(super) fn registry_with(credentials: Box<dyn Credentials>) -> (HttpRegistry,
     let log = Arc::clone(&waits);
     let pause = Box::new(move |wait| log.lock().unwrap().push(wait));
     let http = Http::with_limits("test/1", pause, 200_000);
-    (HttpRegistry::with(http, credentials), waits)
+    (HttpRegistry::with(http, credentials, Env::default()), waits)
 }
 
 pub(super) fn ask_oci(server: &Server) -> Result<Vec<Published>, RegistryError> {

@@ -1,8 +1,9 @@
 //! Who receives tokens and logins: challenges, foreign links, redirects and realms.
 
+use super::credentials::{Credentials, Login};
 use super::test_server::{Answer, Server};
 use super::tests::{ask_oci, numbered, registry, registry_with, spellings};
-use super::{ChartSource, Credentials, Login, Registry as _, RegistryError};
+use super::{ChartSource, Registry as _, RegistryError};
 
 fn challenge(realm: &str) -> Answer {
     let value = format!(

@@ -1,9 +1,12 @@
 //! What belongs to one version: digest, time, archive; and what a run keeps for the next one.
 
+use super::cache::Cache;
+use super::credentials::Anonymous;
 use super::manifest::{CHART_CONFIG, sha256};
 use super::test_server::{Answer, Server};
 use super::tests::{Waits, registry};
-use super::{Anonymous, Cache, ChartSource, HttpRegistry, Registry as _, Release};
+use super::{ChartSource, HttpRegistry, Registry as _, Release};
+use crate::model::env::Env;
 
 const LAYER: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 const MADE: &str = "2026-01-02T03:04:05Z";
@@ -140,7 +143,7 @@ fn next_run(folder: &std::path::Path) -> HttpRegistry {
     let pause = Box::new(|_| {});
     let http = super::http::Http::with_limits("test/1", pause, 200_000);
     let http = http.with_cache(Cache::at(folder.to_owned()));
-    HttpRegistry::with(http, Box::new(Anonymous))
+    HttpRegistry::with(http, Box::new(Anonymous), Env::default())
 }
 
 #[test]
