@@ -16,8 +16,8 @@ pub struct PinsArgs {
     /// Only pins that have something newer
     #[arg(long, action = ArgAction::SetTrue)]
     pub outdated: bool,
-    /// Take the published versions from this file instead of asking for them
-    #[arg(long, value_name = "FILE")]
+    /// Take the published versions from this file or folder instead of asking for them
+    #[arg(long, value_name = "PATH")]
     pub versions: Option<PathBuf>,
     /// Ask nobody for versions
     #[arg(long, action = ArgAction::SetTrue)]

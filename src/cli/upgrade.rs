@@ -16,8 +16,8 @@ pub struct UpgradeArgs {
     /// Only this environment, and now: it needn't wait for its time or command; may be given several times
     #[arg(long = "environment", value_name = "NAME")]
     pub environments: Vec<String>,
-    /// Take the published versions from this file instead of asking for them
-    #[arg(long, value_name = "FILE")]
+    /// Take the published versions from this file or folder instead of asking for them
+    #[arg(long, value_name = "PATH")]
     pub versions: Option<PathBuf>,
     /// Ask nobody for versions
     #[arg(long, action = ArgAction::SetTrue)]

@@ -185,3 +185,135 @@ impl<'a> Published<'a> {
 fn source(chart: &ChartRef) -> Result<ChartSource, String> {
     ChartSource::new(&chart.repo_url(), &chart.name).map_err(|why| why.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::registry::RegistryError;
+
+    /// A source that counts what it is asked.
+    #[derive(Default)]
+    struct Counted(RefCell<Vec<String>>);
+
+    impl Registry for Counted {
+        fn versions(&self, _: &ChartSource) -> Result<Vec<registry::Published>, RegistryError> {
+            self.0.borrow_mut().push("versions".to_owned());
+            let dated = |version: &str, created: Option<&str>| registry::Published {
+                version: version.to_owned(),
+                created: created.map(str::to_owned),
+            };
+            Ok(vec![
+                dated("1.0.0", Some("2026-01-02T03:04:05.123Z")),
+                dated("1.1.0", Some("yesterday")),
+                dated("latest", None),
+                dated("1.2", None),
+            ])
+        }
+
+        fn release(&self, _: &ChartSource, version: &str) -> Result<Release, RegistryError> {
+            self.0.borrow_mut().push(format!("release {version}"));
+            Ok(Release {
+                digest: Some("sha256:1".to_owned()),
+                created: Some("2026-02-02T00:00:00+01:00".to_owned()),
+            })
+        }
+
+        fn archive(&self, _: &ChartSource, _: &str) -> Result<Vec<u8>, RegistryError> {
+            Ok(b"tgz".to_vec())
+        }
+
+        fn git_tags(&self, _: &str) -> Result<Vec<String>, RegistryError> {
+            self.0.borrow_mut().push("tags".to_owned());
+            Ok(["v1.2.3", "nightly"].map(str::to_owned).to_vec())
+        }
+
+        fn file(&self, _: &str, _: &str) -> Result<Vec<u8>, RegistryError> {
+            Ok(Vec::new())
+        }
+    }
+
+    fn chart() -> ChartRef {
+        ChartRef::new("oci://r.example.org/x", "api").unwrap()
+    }
+
+    fn seconds(created: Option<OffsetDateTime>) -> Option<i64> {
+        created.map(OffsetDateTime::unix_timestamp)
+    }
+
+    #[test]
+    fn each_question_is_asked_once_and_only_where_the_list_says_nothing() {
+        let source = Counted::default();
+        let mut published = Published::new(None, Some(&source)).unwrap();
+        let texts = |known: &[Known]| known.iter().map(|k| k.text.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            published.of(&chart()).map(texts).unwrap(),
+            ["1.0.0", "1.1.0"]
+        );
+        for _ in 0..2 {
+            let listed = published.created(&chart(), "1.0.0").unwrap();
+            assert_eq!(seconds(listed), Some(1_767_323_045));
+            let asked = published.created(&chart(), "1.1.0").unwrap();
+            assert_eq!(seconds(asked), Some(1_769_986_800));
+            let digest = published.digest(&chart(), "1.1.0").unwrap();
+            assert_eq!(digest.as_deref(), Some("sha256:1"));
+            assert_eq!(
+                published
+                    .tags("https://g.example.org/a")
+                    .map(texts)
+                    .unwrap(),
+                ["v1.2.3"]
+            );
+        }
+        let archive = published.archive(&chart(), "1.1.0").unwrap();
+        assert_eq!(archive.as_deref(), Some(b"tgz".as_slice()));
+        assert_eq!(*source.0.borrow(), ["versions", "release 1.1.0", "tags"]);
+        assert_eq!(published.unknown().count(), 0);
+    }
+
+    #[test]
+    fn a_file_answers_everything_and_its_times_are_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("versions.yaml");
+        let write = |text: &str| std::fs::write(&file, text).unwrap();
+        write(
+            "api: [1.0.0, {version: 1.1.0, created: 2026-02-02T00:00:00Z}]\nhttps://g.example.org/a: [v2.0.0]\nentries: [0.1.0]\n",
+        );
+        let source = Counted::default();
+        let mut told = Published::new(Some(&file), Some(&source)).unwrap();
+        assert_eq!(
+            seconds(told.created(&chart(), "1.1.0").unwrap()),
+            Some(1_769_990_400)
+        );
+        assert_eq!(told.created(&chart(), "1.0.0").unwrap(), None);
+        assert_eq!(told.digest(&chart(), "1.1.0").unwrap(), None);
+        assert_eq!(told.archive(&chart(), "1.1.0").unwrap(), None);
+        assert_eq!(told.tags("https://g.example.org/a").unwrap().len(), 1);
+        assert!(told.tags("https://g.example.org/b").is_err());
+        assert_eq!(told.unknown().count(), 1);
+        assert!(source.0.borrow().is_empty(), "nobody is asked");
+
+        write("api: [{version: 1.1.0, created: 02.02.2026}]\n");
+        let error = Published::new(Some(&file), None).err().unwrap().to_string();
+        assert!(
+            error.contains("of `api` version 1.1.0 has a time that is none: `02.02.2026`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn nobody_is_asked_offline() {
+        let mut nobody = Published::new(None, None).unwrap();
+        assert!(nobody.is_nobody());
+        assert_eq!(
+            nobody.digest(&chart(), "1.0.0"),
+            Err("nobody was asked".to_owned())
+        );
+        assert_eq!(
+            nobody.archive(&chart(), "1.0.0"),
+            Err("nobody was asked".to_owned())
+        );
+        assert!(nobody.tags("https://g.example.org/a").is_err());
+    }
+}

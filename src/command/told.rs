@@ -1,4 +1,4 @@
-//! What `--versions FILE` says instead of the charts' sources.
+//! What `--versions PATH` says instead of the charts' sources: a file of versions, the index of a Helm repository, or a folder with an OCI layout.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,10 +11,15 @@ use time::format_description::well_known::Rfc3339;
 use super::files;
 use crate::error::Problem;
 use crate::model::chart::ChartRef;
-use crate::registry::{Published, Release};
+use crate::registry::{Local, Published, Release};
 
-/// Versions by a chart's address or name, or by the address of a Git repository.
-pub struct Told(BTreeMap<String, Vec<Published>>);
+/// What is told, and by what.
+pub enum Told {
+    /// Versions by a chart's address or name, or by the address of a Git repository.
+    Versions(BTreeMap<String, Vec<Published>>),
+    /// Charts that lie on this machine, by name.
+    Charts(Local),
+}
 
 /// How a file of versions writes one.
 #[derive(Debug, Deserialize)]
@@ -30,55 +35,67 @@ enum Line {
 }
 
 impl Told {
-    /// Reads a file of versions.
+    /// Reads a file of versions, an index or a folder.
     ///
     /// # Errors
-    /// When it can't be read, or a time in it isn't one.
-    pub fn read(file: &Path) -> Result<Self> {
-        let text = files::read_text(file)?;
+    /// When it can't be read, or is none of them.
+    pub fn read(path: &Path) -> Result<Self> {
         let refuse = |why: String| {
-            Problem::invalid(format!("cannot read `{}`: {why}", file.display())).hint(
-                r#"it has lists of versions by chart: {"haptic": ["0.2.1", {"version": "0.2.2", "created": "2026-10-03T00:00:00Z"}]}"#,
+            Problem::invalid(why).hint(
+                "`--versions` names a file of versions, the `index.yaml` of a Helm repository, or a folder with an OCI layout",
             )
         };
-        let told: BTreeMap<String, Vec<Line>> =
-            serde_yaml::from_str(&text).map_err(|why| refuse(why.to_string()))?;
-        let mut all = BTreeMap::new();
-        for (chart, lines) in told {
-            let lines = lines.into_iter().map(published);
-            let versions: Result<Vec<Published>, String> = lines.collect();
-            let versions = versions.map_err(|why| refuse(format!("of `{chart}` {why}")))?;
-            all.insert(chart, versions);
+        if path.is_dir() {
+            return Ok(Self::Charts(Local::folder(path).map_err(refuse)?));
         }
-        Ok(Self(all))
+        // An index is none of the other, and may be much larger.
+        let no_index = match Local::index(path) {
+            Ok(index) => return Ok(Self::Charts(index)),
+            Err(why) => refuse(why),
+        };
+        match read_versions(path) {
+            Ok(told) => Ok(Self::Versions(told)),
+            Err(_) if looks_like_index(path) => Err(no_index.into()),
+            Err(why) => Err(why),
+        }
     }
 
     /// The versions of a chart.
     ///
     /// # Errors
-    /// When the file doesn't have the chart.
+    /// When it isn't told.
     pub fn versions(&self, chart: &ChartRef) -> Result<Vec<Published>, String> {
-        let by_address = self.0.get(&chart.address());
-        let found = by_address.or_else(|| self.0.get(&chart.name));
-        found
-            .cloned()
-            .ok_or_else(|| format!("the file of versions doesn't have `{}`", chart.name))
+        let found = match self {
+            Self::Versions(told) => {
+                let by_address = told.get(&chart.address());
+                by_address.or_else(|| told.get(&chart.name)).cloned()
+            }
+            Self::Charts(local) => local.versions(&chart.name),
+        };
+        found.ok_or_else(|| not_told(&chart.name))
     }
 
     /// The tags of a Git repository.
     ///
     /// # Errors
-    /// When the file doesn't have the repository.
+    /// When they aren't told.
     pub fn tags(&self, address: &str) -> Result<Vec<Published>, String> {
-        let found = self.0.get(address).cloned();
-        found.ok_or_else(|| format!("the file of versions doesn't have `{address}`"))
+        let found = match self {
+            Self::Versions(told) => told.get(address).cloned(),
+            Self::Charts(_) => None,
+        };
+        found.ok_or_else(|| not_told(address))
     }
 
     /// What is told about one version.
     ///
     /// # Errors
-    /// When the file doesn't have the chart.
+    /// When the chart isn't told.
     pub fn release(&self, chart: &ChartRef, text: &str) -> Result<Release, String> {
+        if let Self::Charts(local) = self {
+            let found = local.release(&chart.name, text);
+            return found.ok_or_else(|| not_told(&format!("{} {text}", chart.name)));
+        }
         let versions = self.versions(chart)?.into_iter();
         let mut of_text = versions.filter(|published| published.version == text);
         Ok(Release {
@@ -87,13 +104,49 @@ impl Told {
         })
     }
 
-    /// A file of versions has no archives.
+    /// The archive of one version, where it lies on this machine.
     ///
     /// # Errors
-    /// Never: what else tells versions may have them.
-    pub fn archive(&self, _chart: &ChartRef, _text: &str) -> Result<Option<Vec<u8>>, String> {
-        Ok(None)
+    /// When it isn't what its digest says.
+    pub fn archive(&self, chart: &ChartRef, text: &str) -> Result<Option<Vec<u8>>, String> {
+        match self {
+            Self::Versions(_) => Ok(None),
+            Self::Charts(local) => local.archive(&chart.name, text),
+        }
     }
+}
+
+fn not_told(what: &str) -> String {
+    format!("what `--versions` names doesn't have `{what}`")
+}
+
+/// Whether a file that is neither index nor file of versions was meant to be an index.
+fn looks_like_index(file: &Path) -> bool {
+    let text = files::read_text(file).unwrap_or_default();
+    let mut lines = text.lines();
+    lines.any(|line| {
+        line.trim_start_matches(['{', ' ', '"'])
+            .starts_with("entries")
+    })
+}
+
+fn read_versions(file: &Path) -> Result<BTreeMap<String, Vec<Published>>> {
+    let text = files::read_text(file)?;
+    let refuse = |why: String| {
+        Problem::invalid(format!("cannot read `{}`: {why}", file.display())).hint(
+            r#"it has lists of versions by chart: {"haptic": ["0.2.1", {"version": "0.2.2", "created": "2026-10-03T00:00:00Z"}]}"#,
+        )
+    };
+    let told: BTreeMap<String, Vec<Line>> =
+        serde_yaml::from_str(&text).map_err(|why| refuse(why.to_string()))?;
+    let mut all = BTreeMap::new();
+    for (chart, lines) in told {
+        let lines = lines.into_iter().map(published);
+        let versions: Result<Vec<Published>, String> = lines.collect();
+        let versions = versions.map_err(|why| refuse(format!("of `{chart}` {why}")))?;
+        all.insert(chart, versions);
+    }
+    Ok(all)
 }
 
 /// A person wrote the time, so what isn't one is an error and not nothing.

@@ -3,33 +3,34 @@
 //! Owns the reading of `index.yaml` from bytes, leniently: one bad entry must not hide the rest.
 //! Pure. Start from [`read`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::Published;
+use super::{Published, manifest};
 
-/// Reads the entries of one chart; `None` if the index does not hold it.
+/// Charts by name.
+pub(super) type Charts = BTreeMap<String, Vec<Entry>>;
+
+/// Reads the entries of one chart, or of all: an index may hold 15,000 versions of others.
 ///
 /// # Errors
 ///
 /// A reason when it is no index.
-pub(super) fn read(body: &[u8], chart: &str) -> Result<Option<Vec<Entry>>, String> {
-    let whole = |entries: Option<Vec<Option<Entry>>>| {
-        entries.map(|entries| entries.into_iter().flatten().collect())
-    };
+pub(super) fn read(body: &[u8], chart: Option<&str>) -> Result<Charts, String> {
     let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
     let seed = IndexSeed { chart };
     // Some repositories write JSON, which is valid YAML but read several times faster as JSON.
     if text.trim_start().starts_with('{') {
         let mut json = serde_json::Deserializer::from_str(text);
         if let Ok(entries) = seed.deserialize(&mut json) {
-            return Ok(whole(entries));
+            return Ok(entries);
         }
     }
     seed.deserialize(serde_yaml::Deserializer::from_str(text))
-        .map(whole)
         .map_err(|error| error.to_string())
 }
 
@@ -48,6 +49,16 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// The digest of the archive as `sha256:…`, if the entry has one of that form.
+    pub(super) fn archive_digest(&self) -> Option<String> {
+        let digest = self.digest.0.as_ref()?;
+        let digest = match digest.contains(':') {
+            true => digest.clone(),
+            false => format!("sha256:{digest}"),
+        };
+        manifest::is_digest(&digest).then_some(digest)
+    }
+
     /// The version, if the entry has one.
     pub(super) fn published(&self) -> Option<Published> {
         let version = self.version.0.clone().filter(|text| !text.is_empty())?;
@@ -131,28 +142,80 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 }
 
-/// Reads the index but builds only what belongs to one chart: an index may hold 15,000 versions.
+/// An entry, or an empty one where the index holds something else.
+struct Lenient(Entry);
+
+impl<'de> Deserialize<'de> for Lenient {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EntryVisitor).map(Self)
+    }
+}
+
+struct EntryVisitor;
+
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = Entry;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a version of a chart")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Entry, A::Error> {
+        Entry::deserialize(MapAccessDeserializer::new(entries))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Entry, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Entry::default())
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Entry, E> {
+        Ok(Entry::default())
+    }
+
+    fn visit_str<E: de::Error>(self, _: &str) -> Result<Entry, E> {
+        Ok(Entry::default())
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Entry, E> {
+        Ok(Entry::default())
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Entry, E> {
+        Ok(Entry::default())
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Entry, E> {
+        Ok(Entry::default())
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Entry, E> {
+        Ok(Entry::default())
+    }
+}
+
+/// Reads the index but builds only what belongs to the chart that is wanted.
 #[derive(Clone, Copy)]
 struct IndexSeed<'a> {
-    chart: &'a str,
+    chart: Option<&'a str>,
 }
 
 impl<'de> DeserializeSeed<'de> for IndexSeed<'_> {
-    type Value = Option<Vec<Option<Entry>>>;
+    type Value = Charts;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Charts, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for IndexSeed<'_> {
-    type Value = Option<Vec<Option<Entry>>>;
+    type Value = Charts;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a map with `entries`")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Charts, A::Error> {
         let mut found = None;
         while let Some(key) = map.next_key::<String>()? {
             if key == "entries" {
@@ -166,35 +229,36 @@ impl<'de> Visitor<'de> for IndexSeed<'_> {
 }
 
 struct EntriesSeed<'a> {
-    chart: &'a str,
+    chart: Option<&'a str>,
 }
 
 impl<'de> DeserializeSeed<'de> for EntriesSeed<'_> {
-    type Value = Option<Vec<Option<Entry>>>;
+    type Value = Charts;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Charts, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for EntriesSeed<'_> {
-    type Value = Option<Vec<Option<Entry>>>;
+    type Value = Charts;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a map from chart names to lists of versions")
     }
 
     // An empty repository may write `entries:` without a value.
-    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_unit<E: de::Error>(self) -> Result<Charts, E> {
+        Ok(Charts::new())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Charts, A::Error> {
+        let mut found = Charts::new();
         while let Some(key) = map.next_key::<String>()? {
-            if key == self.chart {
-                let entries: Option<Vec<Option<Entry>>> = map.next_value()?;
-                found = Some(entries.unwrap_or_default());
+            if self.chart.is_none_or(|chart| chart == key) {
+                let entries: Option<Vec<Lenient>> = map.next_value()?;
+                let entries = entries.unwrap_or_default().into_iter();
+                found.insert(key, entries.map(|Lenient(entry)| entry).collect());
             } else {
                 map.next_value::<IgnoredAny>()?;
             }

@@ -84,15 +84,7 @@ impl HelmRepo<'_> {
             asked: self.asked(),
             reason: format!("the entry of version {version} {reason}"),
         };
-        let digest = entry
-            .digest
-            .0
-            .as_ref()
-            .map(|digest| match digest.contains(':') {
-                true => digest.clone(),
-                false => format!("sha256:{digest}"),
-            });
-        let digest = digest.filter(|digest| manifest::is_digest(digest));
+        let digest = entry.archive_digest();
         let address = entry.urls.0.as_ref();
         let address = address.ok_or_else(|| wrong("has no address of an archive"))?;
         let url = chart
@@ -136,15 +128,17 @@ impl HelmRepo<'_> {
             return Ok(chart);
         }
         let index = self.index()?;
-        let entries = helm_index::read(&index.body, self.chart);
-        let entries = entries.map_err(|reason| RegistryError::Malformed {
+        let entries = helm_index::read(&index.body, Some(self.chart));
+        let mut entries = entries.map_err(|reason| RegistryError::Malformed {
             asked: self.asked(),
             reason: format!("it is no chart index: {reason}"),
         })?;
-        let entries = entries.ok_or_else(|| RegistryError::NoSuchChart {
-            asked: self.asked(),
-            chart: self.chart.to_owned(),
-        })?;
+        let entries = entries
+            .remove(self.chart)
+            .ok_or_else(|| RegistryError::NoSuchChart {
+                asked: self.asked(),
+                chart: self.chart.to_owned(),
+            })?;
         let url = index.url.clone();
         let chart = Arc::new(Chart { url, entries });
         locked(&self.indexes.charts).insert(key, Arc::clone(&chart));

@@ -43,6 +43,7 @@ pub(super) struct Descriptor {
     /// In bytes.
     size: u64,
     artifact_type: Option<String>,
+    pub(super) annotations: Option<BTreeMap<String, String>>,
 }
 
 impl Manifest {
@@ -83,11 +84,17 @@ impl Manifest {
         }
     }
 
+    /// Whether the image is a chart.
+    pub(super) fn is_chart(&self) -> bool {
+        let config = self.config.as_ref();
+        config.is_some_and(|of| of.media_type == CHART_CONFIG)
+    }
+
     /// The layer with the chart's archive, where the image is a chart.
     pub(super) fn chart_layer(&self) -> Option<&Descriptor> {
-        self.config
-            .as_ref()
-            .filter(|of| of.media_type == CHART_CONFIG)?;
+        if !self.is_chart() {
+            return None;
+        }
         let of_type = |wanted: &&str| self.layers.iter().find(|l| l.media_type == *wanted);
         CHART_LAYERS.iter().find_map(of_type)
     }

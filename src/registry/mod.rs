@@ -18,10 +18,12 @@ mod helm_logins;
 mod helm_repo;
 mod http;
 mod link;
+mod local;
 mod logins;
 mod manifest;
 mod newest;
 mod oci;
+mod oci_layout;
 mod program;
 mod secret_file;
 mod session;
@@ -40,6 +42,7 @@ mod tests_logins;
 mod tests_release;
 
 pub use error::{Asked, RegistryError};
+pub use local::Local;
 pub use newest::newest_stable;
 pub use source::{AddressError, ChartSource};
 

@@ -208,6 +208,8 @@ entries:
   - {version: 1.10, name: api}
   - {created: 2026-01-02T03:04:05Z}
   - {version: 3.0.0, created: [odd]}
+  - nonsense
+  - [odd]
   - {version: 4.0.0-rc.1}
   - {version: 2.0.0}
 generated: 2026-01-02T03:04:05Z

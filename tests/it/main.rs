@@ -25,6 +25,7 @@ mod golden;
 mod interrupted;
 mod kit;
 mod leaks;
+mod lookups;
 mod pins;
 mod pins_cases;
 mod pki;
