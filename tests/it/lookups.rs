@@ -12,20 +12,25 @@ use crate::env::TestEnv;
 /// A repository with one release of the chart `web` at a version, from an address.
 pub fn repo(address: &str, version: &str) -> TestEnv {
     let env = TestEnv::new();
+    pins_of(&env, address, "web", version);
+    env
+}
+
+/// Writes a repository with one release of a chart at a version, from an address.
+pub fn pins_of(env: &TestEnv, address: &str, chart: &str, version: &str) {
     let kind = if address.starts_with("oci://") {
         "type: oci, "
     } else {
         ""
     };
     let text = format!(
-        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {{name: charts, namespace: flux-system}}\nspec: {{{kind}url: '{address}'}}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: web, namespace: flux-system}}\nspec:\n  chart:\n    spec:\n      chart: web\n      version: '{version}'\n      sourceRef: {{kind: HelmRepository, name: charts}}\n"
+        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {{name: charts, namespace: flux-system}}\nspec: {{{kind}url: '{address}'}}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: {chart}, namespace: flux-system}}\nspec:\n  chart:\n    spec:\n      chart: {chart}\n      version: '{version}'\n      sourceRef: {{kind: HelmRepository, name: charts}}\n"
     );
     std::fs::create_dir(env.path("repo")).expect("a folder");
     env.git("repo", &["init", "-q", "-b", "main"]);
-    env.write("repo/apps/web.yaml", &text);
+    env.write(&format!("repo/apps/{chart}.yaml"), &text);
     env.git("repo", &["add", "."]);
     env.git("repo", &["commit", "-qm", "Start"]);
-    env
 }
 
 /// What `pins` says about the only chart.

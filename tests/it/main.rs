@@ -32,6 +32,7 @@ mod pki;
 mod policy;
 mod real_cluster;
 mod real_programs;
+mod real_registries;
 mod rerun;
 mod secret_repo;
 mod secrets;
