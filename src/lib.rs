@@ -53,7 +53,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut world: World) -> E
         Command::Init(arguments) => command::init::run(arguments, &cli.common, &mut world, &mut ui),
         Command::Layouts(arguments) => command::layouts::run(arguments, &cli.common, &world),
         Command::Schema => Ok(command::schema::run()),
-        Command::Pins(arguments) => command::pins::run(arguments, &cli.common, &world),
+        Command::Pins(arguments) => command::pins::run(arguments, &cli.common, &world, &mut ui),
         Command::Upgrade(arguments) => {
             command::upgrade::run(arguments, &cli.common, &world, &mut ui)
         }

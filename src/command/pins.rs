@@ -19,14 +19,14 @@ use crate::git::target::Target;
 use crate::model::chart::ChartRef;
 use crate::model::repo_path::RepoPath;
 use crate::pins::{Form, Joined, Kind, Newest, Pin, Source};
-use crate::ui::{Format, Outcome};
+use crate::ui::{Format, Outcome, Ui};
 use crate::world::World;
 
 /// Shows the pins of the repository.
 ///
 /// # Errors
 /// When the repository can't be read.
-pub fn run(arguments: &PinsArgs, common: &Common, world: &World) -> Result<Outcome> {
+pub fn run(arguments: &PinsArgs, common: &Common, world: &World, ui: &mut Ui) -> Result<Outcome> {
     let folder = files::working_folder(common, world);
     let found = gather(&folder, arguments.rev.as_deref())?;
     let joined = found.joined;
@@ -49,6 +49,9 @@ pub fn run(arguments: &PinsArgs, common: &Common, world: &World) -> Result<Outco
     let is_newer = rows
         .iter()
         .any(|row| row.newest.is_newer && row.pin.effective);
+    for remark in published.remarks() {
+        ui.warn(remark);
+    }
     let problem = unknown(&published);
     let status = match &problem {
         Some(problem) => problem.status,

@@ -20,6 +20,7 @@ pub struct Published<'a> {
     known: BTreeMap<String, Result<Vec<Known>, String>>,
     tags: BTreeMap<String, Result<Vec<Known>, String>>,
     releases: BTreeMap<(String, String), Result<Release, String>>,
+    remarks: Vec<String>,
 }
 
 /// A published version, and how its source writes it.
@@ -63,6 +64,7 @@ impl<'a> Published<'a> {
             known: BTreeMap::new(),
             tags: BTreeMap::new(),
             releases: BTreeMap::new(),
+            remarks: Vec::new(),
         })
     }
 
@@ -76,6 +78,7 @@ impl<'a> Published<'a> {
         let address = chart.address();
         if !self.known.contains_key(&address) {
             let found = self.look_up(chart);
+            self.remark(chart);
             self.known.insert(address.clone(), found);
         }
         self.known[&address].as_deref().map_err(|why| why.as_str())
@@ -135,6 +138,11 @@ impl<'a> Published<'a> {
             .filter_map(|(chart, found)| Some((chart.as_str(), found.as_ref().err()?.as_str())))
     }
 
+    /// What is odd about lists that could be read: entries without a version, by chart.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
     fn registry(&self) -> Result<&'a dyn Registry, String> {
         self.registry.ok_or_else(|| "nobody was asked".to_owned())
     }
@@ -148,6 +156,21 @@ impl<'a> Published<'a> {
                 .map_err(|why| why.to_string())?,
         };
         Ok(published.iter().filter_map(known).collect())
+    }
+
+    /// Keeps in mind what the source left out of its list.
+    fn remark(&mut self, chart: &ChartRef) {
+        let left_out = match (self.registry, source(chart)) {
+            (Some(registry), Ok(source)) => registry.left_out(&source),
+            _ => 0,
+        };
+        if left_out > 0 {
+            let address = chart.address();
+            let entries = if left_out == 1 { "entry" } else { "entries" };
+            self.remarks.push(format!(
+                "{address}: {left_out} {entries} of the index can't be used: no version is written there as a text"
+            ));
+        }
     }
 
     fn look_up_tags(&self, address: &str) -> Result<Vec<Known>, String> {

@@ -59,6 +59,15 @@ impl HelmRepo<'_> {
         Ok(chart.entries.iter().filter_map(Entry::published).collect())
     }
 
+    /// Counts the entries without a version, once the index was read.
+    pub(super) fn left_out(&self) -> usize {
+        let key = (self.index.to_string(), self.chart.to_owned());
+        let charts = locked(&self.indexes.charts);
+        let entries = charts.get(&key).map(|chart| chart.entries.iter());
+        let unusable = |entry: &&Entry| entry.published().is_none();
+        entries.map_or(0, |entries| entries.filter(unusable).count())
+    }
+
     /// Says when a version was made, as the index has it. A Helm repository has no digests of tags.
     ///
     /// # Errors

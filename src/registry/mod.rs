@@ -88,6 +88,12 @@ pub trait Registry {
     /// that is not a complete list. A partial list is never returned.
     fn versions(&self, source: &ChartSource) -> Result<Vec<Published>, RegistryError>;
 
+    /// Says how many entries of the chart the last list left out, since they have no version that can be read.
+    /// Nobody is asked for it.
+    fn left_out(&self, _source: &ChartSource) -> usize {
+        0
+    }
+
     /// Says what the source has about one version, in the spelling that [`Self::versions`] gave.
     ///
     /// # Errors
@@ -190,6 +196,13 @@ impl Registry for HttpRegistry {
                 repository,
             } => oci::versions(self.session(registry, repository)),
             Place::Http { index, chart } => self.helm_repo(index, chart).versions(),
+        }
+    }
+
+    fn left_out(&self, source: &ChartSource) -> usize {
+        match &source.place {
+            Place::Oci { .. } => 0,
+            Place::Http { index, chart } => self.helm_repo(index, chart).left_out(),
         }
     }
 

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_give_one_host_and_one_path() {
+    fn o28_o29_addresses_give_one_host_and_one_path() {
         let cases = [
             ("oci://r.example.org/x", "oci://r.example.org/x/api"),
             ("r.example.org/x", "oci://r.example.org/x/api"),

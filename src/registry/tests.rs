@@ -43,7 +43,7 @@ pub(super) fn numbered(range: std::ops::Range<u32>) -> Vec<String> {
 }
 
 #[test]
-fn oci_pages_follow_relative_and_absolute_links() {
+fn o26_oci_pages_follow_relative_and_absolute_links() {
     let server = Server::start(|number, seen| match number {
         0 => Answer::tags(&numbered(0..100)).header(
             "Link",
@@ -216,9 +216,12 @@ generated: 2026-01-02T03:04:05Z
 ";
 
 #[test]
-fn helm_index_may_be_unsorted_and_hold_bad_entries() {
+fn o24_o25_helm_index_may_be_unsorted_and_hold_bad_entries() {
     let server = Server::start(|_, _| Answer::new(200, INDEX));
-    let versions = ask_helm(&server).unwrap();
+    let source = ChartSource::new(&format!("http://{}/stable/", server.host), "api").unwrap();
+    let (registry, _) = registry();
+    let versions = registry.versions(&source).unwrap();
+    assert_eq!(registry.left_out(&source), 6);
     assert_eq!(
         spellings(&versions),
         ["1.0.0", "3.0.0", "4.0.0-rc.1", "2.0.0"]

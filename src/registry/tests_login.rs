@@ -31,7 +31,7 @@ fn token_registry(link: Option<String>) -> Server {
 }
 
 #[test]
-fn oci_fetches_a_token_for_the_challenge() {
+fn o27_oci_fetches_a_token_for_the_challenge() {
     let server = token_registry(None);
     assert_eq!(spellings(&ask_oci(&server).unwrap()), ["1.1.0"]);
     assert_eq!(
@@ -43,7 +43,7 @@ fn oci_fetches_a_token_for_the_challenge() {
 }
 
 #[test]
-fn oci_link_to_another_host_gets_no_token_and_no_second_exchange() {
+fn o26_oci_link_to_another_host_gets_no_token_and_no_second_exchange() {
     let open = Server::start(|_, _| Answer::tags(&numbered(2..3)));
     let server = token_registry(Some(format!("<http://{}/more>; rel=next", open.host)));
     assert_eq!(spellings(&ask_oci(&server).unwrap()), ["1.1.0", "1.2.0"]);
@@ -94,7 +94,7 @@ impl Credentials for Known {
 }
 
 #[test]
-fn login_goes_to_the_own_realm_only() {
+fn o27_login_goes_to_the_own_realm_only() {
     let stranger = Server::start(|_, _| Answer::new(200, r#"{"token":"t0k"}"#));
     // The same address under another name is another host.
     let realm = format!(

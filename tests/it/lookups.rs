@@ -104,7 +104,7 @@ fn private_repository(seen: Arc<Mutex<Vec<HashMap<String, String>>>>) -> String 
                     Some((name.to_ascii_lowercase(), value.to_owned()))
                 })
                 .collect();
-            let body = "entries: {web: [{version: 1.3.0}]}";
+            let body = "entries: {web: [{version: ''}, ~, {version: 1.3.0}]}";
             let answer =
                 if headers.get("authorization").map(String::as_str) != Some("Basic dTpnZWhlaW0=") {
                     "401 Unauthorized\r\nContent-Length: 0\r\n\r\n".to_owned()
@@ -143,12 +143,17 @@ fn a_private_repository_is_read_with_the_login_and_what_is_kept_has_none() {
     for _ in 0..2 {
         assert_eq!(newest(&pins(&env, &[], 0)), "1.3.0");
     }
+    let told = env.expect(0, &["-C", "repo", "pins"]).stderr;
+    assert!(
+        told.contains("/stable#web: 2 entries of the index can't be used"),
+        "{told}"
+    );
     let seen = seen.lock().expect("a log");
     let asked_again: Vec<bool> = seen
         .iter()
         .map(|one| one.contains_key("if-none-match"))
         .collect();
-    assert_eq!(asked_again, [false, false, true]);
+    assert_eq!(asked_again, [false, false, true, true]);
 
     let folder = env.home().join(".cache/haptic-scaffold/lookups");
     let kept: Vec<_> = std::fs::read_dir(folder)

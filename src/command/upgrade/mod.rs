@@ -91,6 +91,9 @@ pub fn run(
         published: Published::new(versions.as_deref(), registry)?,
     };
     let (changes, kept) = upgrade.changes(&found.joined.pins, &base_name)?;
+    for remark in upgrade.published.remarks() {
+        ui.warn(remark);
+    }
     let problem = unknown(&upgrade.published);
     let author = Author::of(&target, arguments.author.as_deref(), world)?;
     let mut told = Vec::new();
