@@ -5,32 +5,33 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::{Published, manifest};
 
-/// Charts by name.
-pub(super) type Charts = BTreeMap<String, Vec<Entry>>;
+/// Charts by name; nothing where the index has something else than a list for one.
+pub(super) type Charts = BTreeMap<String, Option<Vec<Entry>>>;
 
-/// Reads the entries of one chart, or of all: an index may hold 15,000 versions of others.
+/// Reads the entries of all charts. An index may hold 15,000 versions, so of each only what is needed is built.
 ///
 /// # Errors
 ///
 /// A reason when it is no index.
-pub(super) fn read(body: &[u8], chart: Option<&str>) -> Result<Charts, String> {
+pub(super) fn read(body: &[u8]) -> Result<Charts, String> {
     let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
-    let seed = IndexSeed { chart };
     // Some repositories write JSON, which is valid YAML but read several times faster as JSON.
     if text.trim_start().starts_with('{') {
         let mut json = serde_json::Deserializer::from_str(text);
-        if let Ok(entries) = seed.deserialize(&mut json) {
-            return Ok(entries);
+        if let Ok(Index(charts)) = Index::deserialize(&mut json) {
+            return Ok(charts);
         }
     }
-    seed.deserialize(serde_yaml::Deserializer::from_str(text))
+    Index::deserialize(serde_yaml::Deserializer::from_str(text))
+        .map(|Index(charts)| charts)
         .map_err(|error| error.to_string())
 }
 
@@ -142,127 +143,113 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 }
 
-/// An entry, or an empty one where the index holds something else.
-struct Lenient(Entry);
+/// Something of the index, or nothing where that is of another kind: one bad piece must not hide the rest.
+struct Lenient<T>(Option<T>);
 
-impl<'de> Deserialize<'de> for Lenient {
+impl<'de, T: Piece<'de>> Deserialize<'de> for Lenient<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(EntryVisitor).map(Self)
+        let visitor = LenientVisitor(PhantomData);
+        deserializer.deserialize_any(visitor).map(Self)
     }
 }
 
-struct EntryVisitor;
-
-impl<'de> Visitor<'de> for EntryVisitor {
-    type Value = Entry;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a version of a chart")
+/// What can be read of a map or of a list.
+trait Piece<'de>: Sized {
+    fn of_map<A: MapAccess<'de>>(mut map: A) -> Result<Option<Self>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(None)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Entry, A::Error> {
-        Entry::deserialize(MapAccessDeserializer::new(entries))
+    fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Option<Self>, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Entry, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Entry::default())
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Entry, E> {
-        Ok(Entry::default())
-    }
-
-    fn visit_str<E: de::Error>(self, _: &str) -> Result<Entry, E> {
-        Ok(Entry::default())
-    }
-
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Entry, E> {
-        Ok(Entry::default())
-    }
-
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Entry, E> {
-        Ok(Entry::default())
-    }
-
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Entry, E> {
-        Ok(Entry::default())
-    }
-
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Entry, E> {
-        Ok(Entry::default())
+    /// What stands for a place without a value.
+    fn of_nothing() -> Option<Self> {
+        None
     }
 }
 
-/// Reads the index but builds only what belongs to the chart that is wanted.
-#[derive(Clone, Copy)]
-struct IndexSeed<'a> {
-    chart: Option<&'a str>,
-}
-
-impl<'de> DeserializeSeed<'de> for IndexSeed<'_> {
-    type Value = Charts;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Charts, D::Error> {
-        deserializer.deserialize_map(self)
+impl<'de> Piece<'de> for Entry {
+    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Option<Self>, A::Error> {
+        Self::deserialize(MapAccessDeserializer::new(map)).map(Some)
     }
 }
 
-impl<'de> Visitor<'de> for IndexSeed<'_> {
-    type Value = Charts;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map with `entries`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Charts, A::Error> {
-        let mut found = None;
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "entries" {
-                found = Some(map.next_value_seed(EntriesSeed { chart: self.chart })?);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
+impl<'de> Piece<'de> for Vec<Entry> {
+    fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Option<Self>, A::Error> {
+        let mut entries = Self::new();
+        while let Some(Lenient(entry)) = list.next_element()? {
+            entries.push(entry.unwrap_or_default());
         }
-        found.ok_or_else(|| de::Error::missing_field("entries"))
+        Ok(Some(entries))
+    }
+
+    fn of_nothing() -> Option<Self> {
+        Some(Self::new())
     }
 }
 
-struct EntriesSeed<'a> {
-    chart: Option<&'a str>,
-}
+struct LenientVisitor<T>(PhantomData<T>);
 
-impl<'de> DeserializeSeed<'de> for EntriesSeed<'_> {
-    type Value = Charts;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Charts, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for EntriesSeed<'_> {
-    type Value = Charts;
+impl<'de, T: Piece<'de>> Visitor<'de> for LenientVisitor<T> {
+    type Value = Option<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map from chart names to lists of versions")
+        f.write_str("a list of versions of a chart")
     }
 
-    // An empty repository may write `entries:` without a value.
-    fn visit_unit<E: de::Error>(self) -> Result<Charts, E> {
-        Ok(Charts::new())
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::of_map(map)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Charts, A::Error> {
-        let mut found = Charts::new();
-        while let Some(key) = map.next_key::<String>()? {
-            if self.chart.is_none_or(|chart| chart == key) {
-                let entries: Option<Vec<Lenient>> = map.next_value()?;
-                let entries = entries.unwrap_or_default().into_iter();
-                found.insert(key, entries.map(|Lenient(entry)| entry).collect());
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        T::of_list(list)
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(T::of_nothing())
+    }
+
+    fn visit_str<E: de::Error>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+}
+
+/// The whole index.
+struct Index(Charts);
+
+impl<'de> Deserialize<'de> for Index {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Whole {
+            // An empty repository may write `entries:` without a value; without the key it is no index.
+            #[serde(deserialize_with = "Option::deserialize")]
+            entries: Option<BTreeMap<String, Lenient<Vec<Entry>>>>,
         }
-        Ok(found)
+        let entries = Whole::deserialize(deserializer)?
+            .entries
+            .unwrap_or_default();
+        let entries = entries.into_iter();
+        Ok(Self(
+            entries.map(|(name, Lenient(list))| (name, list)).collect(),
+        ))
     }
 }

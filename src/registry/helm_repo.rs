@@ -10,7 +10,7 @@ use secrecy::ExposeSecret as _;
 
 use super::credentials::{self, Credentials};
 use super::error::{Asked, RegistryError};
-use super::helm_index::{self, Entry};
+use super::helm_index::{self, Charts, Entry};
 use super::http::{Ask, Http, Keep, Reply};
 use super::manifest;
 use super::url::Url;
@@ -31,21 +31,18 @@ pub(super) struct HelmRepo<'a> {
 
 /// The indexes that were read in this run, by address: one serves all its charts.
 #[derive(Default)]
-pub(super) struct Indexes {
-    bodies: Mutex<HashMap<String, Arc<Index>>>,
-    charts: Mutex<HashMap<(String, String), Arc<Chart>>>,
-}
+pub(super) struct Indexes(Mutex<HashMap<String, Arc<Index>>>);
 
 struct Index {
     /// The address after redirects, which addresses of archives are relative to.
     url: Url,
-    body: Vec<u8>,
+    charts: Charts,
 }
 
-/// The entries of one chart, and the address that theirs are relative to.
-struct Chart {
-    url: Url,
-    entries: Vec<Entry>,
+impl Indexes {
+    fn locked(&self) -> MutexGuard<'_, HashMap<String, Arc<Index>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl HelmRepo<'_> {
@@ -55,17 +52,17 @@ impl HelmRepo<'_> {
     ///
     /// A [`RegistryError`] when the index cannot be read or does not hold the chart.
     pub(super) fn versions(&self) -> Result<Vec<Published>, RegistryError> {
-        let chart = self.chart()?;
-        Ok(chart.entries.iter().filter_map(Entry::published).collect())
+        let index = self.index()?;
+        let entries = self.entries(&index)?.iter();
+        Ok(entries.filter_map(Entry::published).collect())
     }
 
     /// Counts the entries without a version, once the index was read.
     pub(super) fn left_out(&self) -> usize {
-        let key = (self.index.to_string(), self.chart.to_owned());
-        let charts = locked(&self.indexes.charts);
-        let entries = charts.get(&key).map(|chart| chart.entries.iter());
+        let index = self.indexes.locked().get(&self.index.to_string()).cloned();
+        let entries = index.as_ref().and_then(|index| self.entries(index).ok());
         let unusable = |entry: &&Entry| entry.published().is_none();
-        entries.map_or(0, |entries| entries.filter(unusable).count())
+        entries.map_or(0, |entries| entries.iter().filter(unusable).count())
     }
 
     /// Says when a version was made, as the index has it. A Helm repository has no digests of tags.
@@ -74,10 +71,25 @@ impl HelmRepo<'_> {
     ///
     /// A [`RegistryError`] when the index cannot be read or does not hold the version.
     pub(super) fn release(&self, version: &str) -> Result<Release, RegistryError> {
-        let chart = self.chart()?;
+        let index = self.index()?;
         Ok(Release {
             digest: None,
-            created: self.entry(&chart, version)?.created.0.clone(),
+            created: self.entry(&index, version)?.created.0.clone(),
+        })
+    }
+
+    /// Says where a version's archive lies, as the index has it.
+    ///
+    /// # Errors
+    ///
+    /// A [`RegistryError`] when the index cannot be read, or does not hold the version with an address.
+    pub(super) fn archive_address(&self, version: &str) -> Result<String, RegistryError> {
+        let index = self.index()?;
+        let address = self.entry(&index, version)?.urls.0.clone();
+        address.ok_or_else(|| {
+            self.malformed(&format!(
+                "the entry of version {version} has no address of an archive"
+            ))
         })
     }
 
@@ -87,22 +99,14 @@ impl HelmRepo<'_> {
     ///
     /// A [`RegistryError`] when the index does not hold it, its address isn't safe, or the bytes are others.
     pub(super) fn archive(&self, version: &str) -> Result<Vec<u8>, RegistryError> {
-        let chart = self.chart()?;
-        let entry = self.entry(&chart, version)?;
-        let wrong = |reason: &str| RegistryError::Malformed {
+        let index = self.index()?;
+        let digest = self.entry(&index, version)?.archive_digest();
+        let address = self.archive_address(version)?;
+        let url = index.url.follow(&address);
+        let url = url.map_err(|reason| RegistryError::UnsafeTarget {
             asked: self.asked(),
-            reason: format!("the entry of version {version} {reason}"),
-        };
-        let digest = entry.archive_digest();
-        let address = entry.urls.0.as_ref();
-        let address = address.ok_or_else(|| wrong("has no address of an archive"))?;
-        let url = chart
-            .url
-            .follow(address)
-            .map_err(|why| RegistryError::UnsafeTarget {
-                asked: self.asked(),
-                reason: why,
-            })?;
+            reason,
+        })?;
         let authorization = credentials::for_helm(self.credentials, self.index)
             .filter(|_| url.same_origin(self.index));
         let reply = self.http.get(&Ask {
@@ -121,42 +125,29 @@ impl HelmRepo<'_> {
         Ok(reply.body)
     }
 
-    fn entry<'c>(&self, chart: &'c Chart, version: &str) -> Result<&'c Entry, RegistryError> {
+    fn entry<'i>(&self, index: &'i Index, version: &str) -> Result<&'i Entry, RegistryError> {
         let is_it = |entry: &&Entry| entry.version.0.as_deref() == Some(version);
-        let entry = chart.entries.iter().find(is_it);
+        let entry = self.entries(index)?.iter().find(is_it);
         entry.ok_or_else(|| RegistryError::NoSuchVersion {
             asked: self.asked(),
             version: version.to_owned(),
         })
     }
 
-    fn chart(&self) -> Result<Arc<Chart>, RegistryError> {
-        let key = (self.index.to_string(), self.chart.to_owned());
-        let known = locked(&self.indexes.charts).get(&key).cloned();
-        if let Some(chart) = known {
-            return Ok(chart);
-        }
-        let index = self.index()?;
-        let entries = helm_index::read(&index.body, Some(self.chart));
-        let mut entries = entries.map_err(|reason| RegistryError::Malformed {
-            asked: self.asked(),
-            reason: format!("it is no chart index: {reason}"),
-        })?;
-        let entries = entries
-            .remove(self.chart)
-            .ok_or_else(|| RegistryError::NoSuchChart {
+    fn entries<'i>(&self, index: &'i Index) -> Result<&'i [Entry], RegistryError> {
+        match index.charts.get(self.chart) {
+            Some(Some(entries)) => Ok(entries),
+            Some(None) => Err(self.malformed("it has no list of versions for the chart")),
+            None => Err(RegistryError::NoSuchChart {
                 asked: self.asked(),
                 chart: self.chart.to_owned(),
-            })?;
-        let url = index.url.clone();
-        let chart = Arc::new(Chart { url, entries });
-        locked(&self.indexes.charts).insert(key, Arc::clone(&chart));
-        Ok(chart)
+            }),
+        }
     }
 
     fn index(&self) -> Result<Arc<Index>, RegistryError> {
         let key = self.index.to_string();
-        let known = locked(&self.indexes.bodies).get(&key).cloned();
+        let known = self.indexes.locked().get(&key).cloned();
         if let Some(index) = known {
             return Ok(index);
         }
@@ -167,19 +158,31 @@ impl HelmRepo<'_> {
             ..Ask::new(&self.aim(), self.index, YAML)
         })?;
         let reply = self.judge(reply)?;
+        let charts = helm_index::read(&reply.body)
+            .map_err(|why| self.malformed(&format!("it is no chart index: {why}")))?;
         let index = Arc::new(Index {
             url: reply.url,
-            body: reply.body,
+            charts,
         });
-        locked(&self.indexes.bodies).insert(key, Arc::clone(&index));
+        self.indexes.locked().insert(key, Arc::clone(&index));
         Ok(index)
+    }
+
+    fn malformed(&self, reason: &str) -> RegistryError {
+        RegistryError::Malformed {
+            asked: self.asked(),
+            reason: reason.to_owned(),
+        }
     }
 
     fn judge(&self, reply: Reply) -> Result<Reply, RegistryError> {
         let repository = credentials::repository_of(self.index);
-        reply
-            .into_success()
-            .map_err(|why| why.with_logins(|| self.credentials.account_of_helm(&repository)))
+        reply.into_success().map_err(|why| {
+            why.with_logins(|| match self.index.is_private_transport() {
+                true => self.credentials.account_of_helm(&repository),
+                false => "no login is ever sent over plain HTTP".to_owned(),
+            })
+        })
     }
 
     fn aim(&self) -> String {
@@ -189,8 +192,4 @@ impl HelmRepo<'_> {
     fn asked(&self) -> Asked {
         Ask::new(&self.aim(), self.index, YAML).asked()
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,8 @@
 //! Owns the connection settings, time-outs, back-off and the rule that an `Authorization` header
 //! never leaves its origin. It must not know registries or read bodies. Start from [`Http::get`].
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub(super) struct Http {
     pause: Pause,
     max_body: u64,
     cache: Cache,
+    /// Hosts that gave no answer to the last question in all its tries.
+    silent: Mutex<BTreeSet<String>>,
 }
 
 /// Whether an answer is kept for later runs.
@@ -127,6 +130,7 @@ impl Http {
             pause,
             max_body,
             cache: Cache::none(),
+            silent: Mutex::default(),
         }
     }
 
@@ -205,14 +209,30 @@ impl Http {
         })
     }
 
+    /// Tries again what may pass, and only once where the host was silent before: a hundred charts of one host must not wait a hundred times.
     fn send_patiently(&self, ask: &Ask<'_>, form: Form<'_>) -> Result<Reply, RegistryError> {
+        let host = ask.url.host_and_port();
+        let was_silent = self.silent().contains(&host);
+        let answer = self.send_tries(ask, form, if was_silent { 1 } else { MAX_TRIES });
+        match &answer {
+            Err(RegistryError::Unreachable { .. }) => self.silent().insert(host),
+            _ => self.silent().remove(&host),
+        };
+        answer
+    }
+
+    fn silent(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send_tries(&self, ask: &Ask<'_>, form: Form<'_>, most: u32) -> Result<Reply, RegistryError> {
         let mut tries = 1;
         loop {
             let wait = match self.send_once(ask, form) {
                 Ok(reply) if !reply.is_busy() => return Ok(reply),
                 Ok(reply) => {
                     let wanted = reply.retry_after();
-                    if tries == MAX_TRIES || wanted.is_some_and(|s| s > MAX_WAIT_SECONDS) {
+                    if tries == most || wanted.is_some_and(|s| s > MAX_WAIT_SECONDS) {
                         return Err(RegistryError::Busy {
                             asked: ask.asked(),
                             status: reply.status,
@@ -221,7 +241,7 @@ impl Http {
                     }
                     wanted.map_or_else(|| back_off(tries), Duration::from_secs)
                 }
-                Err(failure) if tries == MAX_TRIES || !failure.transient => {
+                Err(failure) if tries == most || !failure.transient => {
                     return Err(failure.error);
                 }
                 Err(_) => back_off(tries),

@@ -63,7 +63,7 @@ impl Local {
     /// A reason with the file that it is about.
     pub fn index(file: &Path) -> Result<Self, String> {
         let shown = file.display();
-        let charts = helm_index::read(&read(file)?, None)
+        let charts = helm_index::read(&read(file)?)
             .map_err(|why| format!("`{shown}` is no index of a Helm repository: {why}"))?;
         let folder = file.parent().unwrap_or_else(|| Path::new("."));
         let version = |entry: helm_index::Entry| {
@@ -73,11 +73,14 @@ impl Local {
                 archive: beside(folder, &entry),
             })
         };
-        let charts = charts.into_iter().map(|(name, entries)| {
-            let versions = entries.into_iter().filter_map(version);
-            (name, versions.collect())
-        });
-        Self::of(charts.collect(), file)
+        let versions = |(name, entries): (String, Option<Vec<helm_index::Entry>>)| {
+            let entries = entries.ok_or_else(|| {
+                format!("`{shown}` has something else than a list of versions for `{name}`")
+            })?;
+            Ok((name, entries.into_iter().filter_map(version).collect()))
+        };
+        let charts: Result<_, String> = charts.into_iter().map(versions).collect();
+        Self::of(charts?, file)
     }
 
     fn of(charts: BTreeMap<String, Vec<LocalVersion>>, place: &Path) -> Result<Self, String> {

@@ -188,6 +188,14 @@ pub fn shown(address: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
+/// Reads `oci://HOST/PATH/CHART:TAG`, as an index has it whose archives lie in a registry.
+fn oci_address(address: &str) -> Option<(ChartSource, String)> {
+    let (image, tag) = address.strip_prefix("oci://")?.rsplit_once(':')?;
+    let (repo, chart) = image.rsplit_once('/')?;
+    let source = ChartSource::new(&format!("oci://{repo}"), chart).ok()?;
+    Some((source, tag.to_owned()))
+}
+
 impl Registry for HttpRegistry {
     fn versions(&self, source: &ChartSource) -> Result<Vec<Published>, RegistryError> {
         match &source.place {
@@ -222,7 +230,13 @@ impl Registry for HttpRegistry {
                 registry,
                 repository,
             } => oci::archive(self.session(registry, repository), version),
-            Place::Http { index, chart } => self.helm_repo(index, chart).archive(version),
+            Place::Http { index, chart } => {
+                let repo = self.helm_repo(index, chart);
+                match oci_address(&repo.archive_address(version)?) {
+                    Some((source, tag)) => self.archive(&source, &tag),
+                    None => repo.archive(version),
+                }
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! run. It must not know what is asked for. Start from [`Session`].
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -17,20 +17,34 @@ use super::url::Url;
 
 const JSON: &str = "application/json";
 
-/// The authorizations that registries gave, for each repository, as long as the program runs.
+/// What registries gave, for each repository, as long as the program runs.
 #[derive(Default)]
-pub(super) struct Tokens(Mutex<HashMap<String, SecretString>>);
+pub(super) struct Tokens {
+    authorizations: Mutex<HashMap<String, SecretString>>,
+    /// The token services that were not trusted with a login that is there.
+    withheld: Mutex<HashMap<String, String>>,
+}
 
 impl Tokens {
     fn get(&self, key: &str) -> Option<SecretString> {
-        let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens.get(key).cloned()
+        locked(&self.authorizations).get(key).cloned()
     }
 
     fn put(&self, key: &str, authorization: SecretString) {
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens.insert(key.to_owned(), authorization);
+        locked(&self.authorizations).insert(key.to_owned(), authorization);
     }
+
+    fn withhold(&self, key: &str, service: &str) {
+        locked(&self.withheld).insert(key.to_owned(), service.to_owned());
+    }
+
+    fn withheld_from(&self, key: &str) -> Option<String> {
+        locked(&self.withheld).get(key).cloned()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The exchange with one registry about one repository.
@@ -57,7 +71,7 @@ impl Session<'_> {
     /// A [`RegistryError`] when there is no answer, or the way to an authorization isn't safe.
     pub(super) fn get(&self, ask: &Ask<'_>) -> Result<Reply, RegistryError> {
         let own = ask.url.same_origin(self.registry);
-        let key = format!("{} {}", self.registry, self.repository);
+        let key = self.key();
         let known = self.tokens.get(&key);
         let reply = self.ask(ask, known.as_ref().filter(|_| own))?;
         // A link to another host gets no token, and what that host demands is not answered. The
@@ -88,8 +102,18 @@ impl Session<'_> {
     /// The [`RegistryError`] that fits the status.
     pub(super) fn judge(&self, reply: Reply) -> Result<Reply, RegistryError> {
         reply.into_success().map_err(|error| {
-            error.with_logins(|| self.credentials.account_of_registry(&self.place()))
+            error.with_logins(|| match self.tokens.withheld_from(&self.key()) {
+                Some(service) => format!(
+                    "a login for it is there and was not sent to `{service}`, which is neither the \
+                     registry's host nor its parent domain"
+                ),
+                None => self.credentials.account_of_registry(&self.place()),
+            })
         })
+    }
+
+    fn key(&self) -> String {
+        format!("{} {}", self.registry, self.repository)
     }
 
     /// The registry and the repository as keys of configuration files have them.
@@ -136,10 +160,15 @@ impl Session<'_> {
             .registry
             .follow(realm)
             .map_err(|reason| refused.unsafe_target(reason))?;
-        let login = if credentials::may_receive_login(self.registry, &realm) {
-            credentials::for_registry(self.credentials, self.registry, &self.place())
-        } else {
-            None
+        let login = credentials::for_registry(self.credentials, self.registry, &self.place());
+        let login = match credentials::may_receive_login(self.registry, &realm) {
+            true => login,
+            false => {
+                if login.is_some() {
+                    self.tokens.withhold(&self.key(), &realm.host_and_port());
+                }
+                None
+            }
         };
         let aim = format!("get a token for `{}`", self.repository);
         let query = self.token_query(bearer);

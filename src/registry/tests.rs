@@ -166,6 +166,13 @@ fn no_server_is_unreachable_after_three_tries() {
         "{error}"
     );
     assert_eq!(waits.lock().unwrap().len(), 2);
+    let again = registry.versions(&ChartSource::new(&host, "web").unwrap());
+    assert!(matches!(again, Err(RegistryError::Unreachable { .. })));
+    assert_eq!(
+        waits.lock().unwrap().len(),
+        2,
+        "a silent host is asked once"
+    );
 }
 
 #[test]
@@ -201,6 +208,7 @@ apiVersion: v1
 entries:
   other:
   - nonsense
+  odd: 7
   api:
   - {version: 1.0.0, created: 2026-01-02T03:04:05Z, urls: [a.tgz]}
   - version: \"\"

@@ -109,6 +109,21 @@ fn o27_login_goes_to_the_own_realm_only() {
     registry_with(Box::new(Known)).0.versions(&source).unwrap();
     assert!(!stranger.seen()[0].headers.contains_key("authorization"));
 
+    let realm = format!(
+        "http://{}/token",
+        stranger.host.replace("127.0.0.1", "localhost")
+    );
+    let closed = Server::start(move |_, _| challenge(&realm));
+    let source = ChartSource::new(&closed.host, "api").unwrap();
+    let error = registry_with(Box::new(Known))
+        .0
+        .versions(&source)
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("was not sent to `localhost:"),
+        "{error}"
+    );
+
     let own = token_registry(None);
     let source = ChartSource::new(&own.host, "api").unwrap();
     registry_with(Box::new(Known)).0.versions(&source).unwrap();

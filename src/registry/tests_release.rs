@@ -138,6 +138,21 @@ fn an_index_leads_to_the_archive_beside_it_or_elsewhere() {
     assert_eq!(indexes.count(), 1, "one index serves the whole run");
 }
 
+#[test]
+fn an_index_may_lead_to_a_registry() {
+    let text = manifest("{}", "tgz", &serde_json::Value::Null);
+    let oci = one_chart(&text, "{}", "tgz");
+    let index = format!(
+        "entries: {{api: [{{version: 1.0.0+b1, urls: ['oci://{}/api:1.0.0_b1']}}, {{version: 2.0.0, urls: ['oci://{}/api']}}]}}",
+        oci.host, oci.host
+    );
+    let server = Server::start(move |_, _| Answer::new(200, index.clone()));
+    let source = ChartSource::new(&format!("http://{}", server.host), "api").unwrap();
+    let (registry, _) = registry();
+    assert_eq!(registry.archive(&source, "1.0.0+b1").unwrap(), b"tgz");
+    assert!(registry.archive(&source, "2.0.0").is_err());
+}
+
 /// A registry as the next run makes it, with the same cache.
 fn next_run(folder: &std::path::Path) -> HttpRegistry {
     let pause = Box::new(|_| {});

@@ -79,7 +79,7 @@ fn what_is_neither_is_told_with_its_file() {
         ("empty", "is a folder without `oci-layout`"),
         (
             "broken.yaml",
-            "broken.yaml` is no index of a Helm repository: ",
+            "broken.yaml` has something else than a list of versions for `web`",
         ),
         ("other.yaml", "cannot read `"),
         ("absent", "absent`: "),
