@@ -69,6 +69,8 @@ pub(super) fn list(env: &Env, address: &str) -> Result<Vec<String>, RegistryErro
         vars: &[
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_ASKPASS", ""),
+            // The credential manager of Git for Windows opens windows otherwise.
+            ("GCM_INTERACTIVE", "never"),
             ("SSH_ASKPASS", ""),
             ("SSH_ASKPASS_REQUIRE", "never"),
             ("GIT_SSH_COMMAND", &ssh),

@@ -11,8 +11,9 @@ use secrecy::ExposeSecret as _;
 use super::credentials::{self, Credentials};
 use super::error::{Asked, RegistryError};
 use super::helm_index::{self, Charts, Entry};
-use super::http::{Ask, Http, Keep, Reply};
+use super::http::{Ask, Http, Keep};
 use super::manifest;
+use super::reply::Reply;
 use super::url::Url;
 use super::{Published, Release};
 

@@ -11,13 +11,14 @@ use std::time::Duration;
 use rustls::crypto::aws_lc_rs;
 use secrecy::{ExposeSecret as _, SecretString};
 use ureq::Agent;
-use ureq::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
+use ureq::http::{HeaderName, HeaderValue, Response, header};
 use ureq::tls::{RootCerts, TlsConfig};
 
 use super::cache::{Cache, Head};
 use super::error::{Asked, RegistryError};
 use super::failure::{Failure, broken_body, no_answer};
 use super::manifest;
+use super::reply::Reply;
 use super::url::Url;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -83,17 +84,6 @@ impl<'a> Ask<'a> {
             url: self.url.to_string(),
         }
     }
-}
-
-/// An answer that was read completely.
-#[derive(Debug)]
-pub(super) struct Reply {
-    pub(super) status: u16,
-    /// The address that gave the answer, after redirects.
-    pub(super) url: Url,
-    pub(super) body: Vec<u8>,
-    headers: HeaderMap,
-    asked: Asked,
 }
 
 /// A form that is sent instead of only asking.
@@ -338,119 +328,6 @@ impl Http {
             // The status says enough; its page is only a detail.
             Err(_) => Ok(Vec::new()),
         }
-    }
-}
-
-impl Reply {
-    /// An answer of an earlier run that still holds.
-    fn kept(ask: &Ask<'_>, head: &Head, body: Vec<u8>) -> Self {
-        let links = head.links.iter();
-        let links = links.filter_map(|link| HeaderValue::from_str(link).ok());
-        Self {
-            status: 200,
-            url: ask.url.clone(),
-            body,
-            headers: links.map(|link| (header::LINK, link)).collect(),
-            asked: ask.asked(),
-        }
-    }
-
-    /// What of the head is kept.
-    fn head(&self) -> Head {
-        let first = |name| self.headers(name).next().map(str::to_owned);
-        Head {
-            etag: first("etag"),
-            last_modified: first("last-modified"),
-            links: self.headers("link").map(str::to_owned).collect(),
-        }
-    }
-
-    /// Whether it can be asked for again by a validator, and nobody forbids to keep it.
-    fn may_be_kept(&self) -> bool {
-        let forbids = |line: &str| line.to_ascii_lowercase().contains("no-store");
-        self.head().has_validator() && !self.headers("cache-control").any(forbids)
-    }
-
-    /// Returns the values of a header, as far as they are text.
-    pub(super) fn headers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let values = self.headers.get_all(name).into_iter();
-        values.filter_map(|value| value.to_str().ok())
-    }
-
-    /// Returns the reply if its status is 200.
-    ///
-    /// # Errors
-    ///
-    /// The [`RegistryError`] that fits the status.
-    pub(super) fn into_success(self) -> Result<Self, RegistryError> {
-        let (status, asked) = (self.status, self.asked.clone());
-        let detail = self.detail();
-        match status {
-            200 => Ok(self),
-            401 | 403 => Err(RegistryError::Denied {
-                asked,
-                status,
-                detail,
-                logins: None,
-            }),
-            404 => Err(RegistryError::NotFound { asked, detail }),
-            _ => Err(RegistryError::Status {
-                asked,
-                status,
-                detail,
-            }),
-        }
-    }
-
-    /// Makes the error for an answer that is not what it should be.
-    pub(super) fn malformed(&self, reason: impl Into<String>) -> RegistryError {
-        RegistryError::Malformed {
-            asked: self.asked.clone(),
-            reason: reason.into(),
-        }
-    }
-
-    /// Makes the error for an answer that leads to an unsafe address.
-    pub(super) fn unsafe_target(&self, reason: String) -> RegistryError {
-        RegistryError::UnsafeTarget {
-            asked: self.asked.clone(),
-            reason,
-        }
-    }
-
-    fn redirect(&self) -> Option<&str> {
-        if !matches!(self.status, 301 | 302 | 303 | 307 | 308) {
-            return None;
-        }
-        self.headers.get("location")?.to_str().ok()
-    }
-
-    fn is_busy(&self) -> bool {
-        matches!(self.status, 429 | 502 | 503 | 504)
-    }
-
-    // The form with a date is left out: it needs a clock, and registries send seconds.
-    fn retry_after(&self) -> Option<u64> {
-        let value = self.headers.get("retry-after")?.to_str().ok()?;
-        value.trim().parse().ok()
-    }
-
-    /// Returns the first error of an OCI error body, cleaned for a terminal.
-    fn detail(&self) -> Option<String> {
-        let body: serde_json::Value = serde_json::from_slice(&self.body).ok()?;
-        let error = body.get("errors")?.get(0)?;
-        let text = |key| error.get(key).and_then(serde_json::Value::as_str);
-        let words: Vec<&str> = [text("code"), text("message")]
-            .into_iter()
-            .flatten()
-            .collect();
-        let line: String = words
-            .join(": ")
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(200)
-            .collect();
-        (!line.is_empty()).then_some(line)
     }
 }
 

@@ -25,6 +25,7 @@ mod newest;
 mod oci;
 mod oci_layout;
 mod program;
+mod reply;
 mod secret_file;
 mod session;
 mod source;

@@ -6,9 +6,10 @@
 use serde::Deserialize;
 
 use super::error::RegistryError;
-use super::http::{Ask, Keep, Reply};
+use super::http::{Ask, Keep};
 use super::link;
 use super::manifest::{self, Descriptor, Manifest};
+use super::reply::Reply;
 use super::session::Session;
 use super::url::Url;
 use super::{Published, Release};

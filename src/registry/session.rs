@@ -12,7 +12,8 @@ use serde::Deserialize;
 use super::challenge::{self, Challenge};
 use super::credentials::{self, Credentials};
 use super::error::RegistryError;
-use super::http::{Ask, Http, Reply};
+use super::http::{Ask, Http};
+use super::reply::Reply;
 use super::url::Url;
 
 const JSON: &str = "application/json";

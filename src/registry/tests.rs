@@ -136,6 +136,22 @@ fn busy_server_is_tried_again_after_the_time_it_names() {
 }
 
 #[test]
+fn a_wait_may_be_a_date() {
+    let server = Server::start(|number, _| match number {
+        0 => Answer::new(429, "")
+            .header("Date", "Fri, 01 Jan 2027 00:00:00 GMT")
+            .header("Retry-After", "Fri, 01 Jan 2027 00:00:09 GMT"),
+        1 => Answer::new(429, "").header("Retry-After", "soon"),
+        _ => Answer::tags(&numbered(1..2)),
+    });
+    let (registry, waits) = registry();
+    let source = ChartSource::new(&server.host, "api").unwrap();
+    assert!(registry.versions(&source).is_ok());
+    let waited = waits.lock().unwrap().clone();
+    assert_eq!(waited, [Duration::from_secs(9), Duration::from_secs(1)]);
+}
+
+#[test]
 fn busy_server_is_given_up_after_three_tries_or_for_a_long_wait() {
     let server = Server::start(|_, _| Answer::new(504, ""));
     assert!(matches!(

@@ -194,3 +194,33 @@ fn a_cache_that_cannot_be_written_or_read_is_no_failure() {
             .all(|one| !one.contains_key("if-none-match"))
     );
 }
+
+#[test]
+fn runs_beside_each_other_share_a_cache() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let host = private_repository(Arc::clone(&seen));
+    let address = format!("http://{host}/stable");
+    let env = repo(&address, "1.0.0");
+    let logins =
+        format!("repositories:\n- {{name: x, url: '{address}', username: u, password: geheim}}\n");
+    env.write("../home/xdg/helm/repositories.yaml", &logins);
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| assert_eq!(newest(&pins(&env, &[], 0)), "1.3.0"));
+        }
+    });
+    let folder = env.home().join(".cache/haptic-scaffold/lookups");
+    assert_eq!(
+        std::fs::read_dir(folder).expect("a cache").count(),
+        1,
+        "nothing is left beside"
+    );
+    assert_eq!(newest(&pins(&env, &[], 0)), "1.3.0");
+    let last = seen
+        .lock()
+        .expect("a log")
+        .last()
+        .cloned()
+        .expect("a request");
+    assert!(last.contains_key("if-none-match"));
+}
