@@ -4,32 +4,52 @@
 pub fn fits(glob: &str, path: &str) -> bool {
     let glob: Vec<&str> = glob.split('/').collect();
     let path: Vec<&str> = path.split('/').collect();
-    fits_parts(&glob, &path)
+    all_fit(
+        &glob,
+        &path,
+        |glob| *glob == "**",
+        |glob, part| {
+            let (glob, part) = (glob.as_bytes(), part.as_bytes());
+            all_fit(
+                glob,
+                part,
+                |byte| *byte == b'*',
+                |byte, other| *byte == b'?' || byte == other,
+            )
+        },
+    )
 }
 
-fn fits_parts(glob: &[&str], path: &[&str]) -> bool {
-    match (glob.split_first(), path.split_first()) {
-        (None, None) => true,
-        (Some((&"**", rest)), _) => {
-            (0..=path.len()).any(|skipped| fits_parts(rest, &path[skipped..]))
+/// Whether pieces fit a pattern whose stars stand for any number of them. It goes back to the last star alone, so that no pattern takes long.
+fn all_fit<T>(
+    glob: &[T],
+    pieces: &[T],
+    is_star: impl Fn(&T) -> bool,
+    fits: impl Fn(&T, &T) -> bool,
+) -> bool {
+    let (mut at, mut piece) = (0, 0);
+    let mut star = None;
+    while piece < pieces.len() {
+        match glob.get(at) {
+            Some(one) if is_star(one) => {
+                star = Some((at, piece));
+                at += 1;
+                continue;
+            }
+            Some(one) if fits(one, &pieces[piece]) => {
+                at += 1;
+                piece += 1;
+                continue;
+            }
+            _ => {}
         }
-        (Some((glob, globs)), Some((part, parts))) => {
-            fits_part(glob.as_bytes(), part.as_bytes()) && fits_parts(globs, parts)
-        }
-        _ => false,
+        let Some((back, taken)) = star else {
+            return false;
+        };
+        star = Some((back, taken + 1));
+        (at, piece) = (back + 1, taken + 1);
     }
-}
-
-fn fits_part(glob: &[u8], part: &[u8]) -> bool {
-    match (glob.split_first(), part.split_first()) {
-        (None, None) => true,
-        (Some((b'*', rest)), _) => {
-            (0..=part.len()).any(|skipped| fits_part(rest, &part[skipped..]))
-        }
-        (Some((b'?', rest)), Some((_, parts))) => fits_part(rest, parts),
-        (Some((one, rest)), Some((other, parts))) => one == other && fits_part(rest, parts),
-        _ => false,
-    }
+    glob[at..].iter().all(is_star)
 }
 
 /// Whether a path, or a folder that it lies in, is of a pattern.
@@ -53,9 +73,24 @@ mod tests {
             ("**/*.json", "a/b/c.json", true),
             ("a/?.yaml", "a/b.yaml", true),
             ("a/*.yaml", "a/b.yml", false),
+            ("**", "a/b", true),
+            ("a/**/b/**/c", "a/x/b/b/y/c", true),
+            ("a/**/b/**/c", "a/x/y/c", false),
+            ("*a*b*", "xxaxxbxx", true),
+            ("*a*b", "xxaxxbxx", false),
+            ("a*", "", false),
         ] {
             assert_eq!(fits(glob, path), is_in, "{glob} {path}");
         }
+    }
+
+    #[test]
+    fn no_pattern_takes_long() {
+        let many = "*a".repeat(200);
+        assert!(!fits(&many, &"a".repeat(199)));
+        assert!(!fits(&format!("{many}b"), &"a".repeat(4000)));
+        let deep = "**/a/".repeat(100);
+        assert!(!fits(&format!("{deep}b"), &vec!["a"; 1000].join("/")));
     }
 
     #[test]

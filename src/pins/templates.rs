@@ -44,9 +44,19 @@ fn has_bare_braces(node: &Node) -> bool {
 fn masked(text: &str) -> Option<String> {
     let actions = actions(text);
     let mut masked = String::with_capacity(text.len());
-    for action in &actions {
+    // The line that was looked at last, and whether it has actions alone.
+    let (mut line, mut is_alone) = (0..0, false);
+    for (index, action) in actions.iter().enumerate() {
         masked.push_str(&text[masked.len()..action.start]);
-        if is_alone(text, &actions, action) {
+        let is_long = text[action.clone()].contains('\n');
+        if !is_long && action.start >= line.end {
+            line = line_around(text, action);
+            // One of several lines may end in this one.
+            let before = index.checked_sub(1).map_or(0, |before| actions[before].end);
+            let rest = line.start.max(before)..line.end;
+            is_alone = has_actions_alone(text, &rest, &actions[index..]);
+        }
+        if is_long || is_alone && line.contains(&action.start) {
             let blank = |byte| {
                 if matches!(byte, b'\n' | b'\r') {
                     byte
@@ -65,47 +75,53 @@ fn masked(text: &str) -> Option<String> {
     (!actions.is_empty()).then_some(masked)
 }
 
-/// Whether the lines of an action have nothing else than actions: then it makes whole lines, or none.
-fn is_alone(text: &str, actions: &[Range<usize>], action: &Range<usize>) -> bool {
-    if text[action.clone()].contains('\n') {
-        return true;
-    }
-    let start = text[..action.start].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[action.end..]
-        .find('\n')
-        .map_or(text.len(), |at| action.end + at);
-    let first = actions.partition_point(|other| other.end <= start);
-    let mut at = start;
-    for other in actions[first..]
-        .iter()
-        .take_while(|other| other.start < end)
-    {
-        if !text[at..other.start.max(at)].trim().is_empty() {
+fn line_around(text: &str, action: &Range<usize>) -> Range<usize> {
+    let start = memchr::memrchr(b'\n', &text.as_bytes()[..action.start]).map_or(0, |at| at + 1);
+    let end = memchr::memchr(b'\n', &text.as_bytes()[action.end..]);
+    start..end.map_or(text.len(), |at| action.end + at)
+}
+
+/// Whether a line has nothing else than actions, the first of these first: then it makes whole lines, or none.
+fn has_actions_alone(text: &str, line: &Range<usize>, actions: &[Range<usize>]) -> bool {
+    let mut at = line.start;
+    for action in actions.iter().take_while(|action| action.start < line.end) {
+        if !text[at..action.start].trim().is_empty() {
             return false;
         }
-        at = other.end;
+        at = action.end;
     }
-    text[at.min(end)..end].trim().is_empty()
+    text[at.min(line.end)..line.end].trim().is_empty()
 }
 
 /// Where the actions of a text stand: `{{ … }}` of Go's templates, and `<< … >>` of a ResourceSet on one line.
 fn actions(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut from = 0;
-    let next = |open: &str, from: usize| text[from..].find(open).map(|at| from + at);
-    while let Some(start) = next("{{", from).into_iter().chain(next("<<", from)).min() {
-        let end = if text[start..].starts_with("{{") {
-            end_of_action(text, start)
-        } else {
-            // A merge key has no `>>`.
-            let line = text[start..].lines().next().unwrap_or_default();
-            let end = line.find(">>").filter(|_| !line.starts_with("<<:"));
-            end.map(|end| start + end + 2)
-        };
-        if let Some(end) = end {
+    while let Some(at) = memchr::memchr2(b'{', b'<', &bytes[from..]) {
+        let start = from + at;
+        if bytes.get(start + 1) != Some(&bytes[start]) {
+            from = start + 1;
+        } else if bytes[start] == b'{' {
+            // What isn't closed is no template, nor is anything behind it.
+            let Some(end) = end_of_action(text, start) else {
+                break;
+            };
             found.push(start..end);
+            from = end;
+        } else {
+            let line = memchr::memchr(b'\n', &bytes[start..]).map_or(text.len(), |at| start + at);
+            // A merge key has no `>>`.
+            let is_merge = bytes.get(start + 2) == Some(&b':');
+            from = match text[start..line].find(">>") {
+                Some(end) if !is_merge => {
+                    found.push(start..start + end + 2);
+                    start + end + 2
+                }
+                Some(_) => start + 2,
+                None => line,
+            };
         }
-        from = end.unwrap_or(start + 2);
     }
     found
 }
@@ -162,5 +178,18 @@ mod tests {
         assert_eq!(shown("<<- if a >>\n<<: *b\n"), "           \n<<: *b\n");
         assert_eq!(masked("a: b\n<<: *c"), None);
         assert_eq!(masked("a: {{ b"), None);
+        assert_eq!(shown("{{ a\n}} {{ b }}\nc"), "    \n          \nc");
+        assert_eq!(shown("a: {b: << c >>}"), "a: {b: ?}");
+        assert_eq!(shown("<<: *a # {{ b }} >>"), "<<: *a # ? >>");
+    }
+
+    #[test]
+    fn nothing_that_is_not_closed_takes_long() {
+        for piece in ["{{", "<<", "<<:>>", "{{`", "{{}}", "{<", "${", "a-1.2.3-"] {
+            let text = format!("a: {}", piece.repeat(200_000));
+            drop(masked(&text));
+            drop(super::super::texts::variables(&text));
+            assert!(!super::super::values::may_be_pinned(&text));
+        }
     }
 }

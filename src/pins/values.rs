@@ -24,7 +24,9 @@ pub(super) fn is_version(text: &str) -> bool {
 
 /// Whether a text may be what a name at a version's place stands for: a version, a range, a tag with a version in it, or a commit.
 pub(super) fn may_be_pinned(text: &str) -> bool {
-    is_version(text) || is_range(text) || is_named_version(text) || is_commit(text)
+    // Longer ones are texts.
+    text.len() <= 256
+        && (is_version(text) || is_range(text) || is_named_version(text) || is_commit(text))
 }
 
 /// Whether a text is a range by its signs: `1.x`, `^1.2`, `>=1 <2`.

@@ -323,15 +323,13 @@ fn o16_a_source_is_looked_for_in_its_namespace() {
 }
 
 #[test]
-fn o17_versions_with_metadata_alone_are_versions() {
-    let versions = "['12.0.1+up3.4.2', '12.0.1+up3.4.10', '11.0.0+up3.0.0']";
-    let newest = newest("11.0.0+up3.0.0", versions);
-    assert!(
-        newest
-            .as_str()
-            .is_some_and(|it| it.starts_with("12.0.1+up3.4.")),
-        "{newest}"
-    );
+fn o17_of_equal_versions_the_one_with_the_higher_metadata_is_newest() {
+    let versions = "['12.0.1+up3.4.10', '12.0.1+up3.4.2', '11.0.0+up3.0.0']";
+    assert_eq!(newest("11.0.0+up3.0.0", versions), "12.0.1+up3.4.10");
+    let env = repo(&[("app.yaml", &application("shop", "11.0.0+up3.0.0"))]);
+    upgrade(&env, versions);
+    let moved = application("shop", "12.0.1+up3.4.10");
+    assert_eq!(offered(&env, "app.yaml"), moved);
 }
 
 #[test]
