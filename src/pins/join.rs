@@ -6,6 +6,7 @@ use super::facts::{AliasFact, Facts, KustomizationFact, ObjectFact, PatchFact, S
 use super::file::Findings;
 use super::found::{Kind, Pin, Source, Unread};
 use super::given::{Given, targets};
+use super::lines::MADE;
 use super::templates::is_made;
 use super::variables::Variables;
 use crate::model::repo_path::RepoPath;
@@ -31,6 +32,10 @@ pub fn join(files: Vec<Findings>) -> Joined {
     }
     let given = Given::of(&facts.kustomizations);
     let defined = variables.define(&mut joined.pins, &given);
+    // What a template makes is read where its value is found.
+    joined.unread.retain(|unread| {
+        unread.why != MADE || !defined.found.contains(&(unread.file.clone(), unread.line))
+    });
     joined.unread.extend(defined.unread);
     let sources = facts.sources(&given);
     let targets = targets(&facts.patches);

@@ -28,6 +28,8 @@ pub(super) struct Defined {
     pub(super) flux: BTreeSet<String>,
     /// Names that nothing here defines.
     pub(super) unread: Vec<Unread>,
+    /// Lines of templates whose values are found.
+    pub(super) found: BTreeSet<(RepoPath, usize)>,
 }
 
 impl Variables {
@@ -127,6 +129,13 @@ impl Variables {
             }
         }
         defined.unread = undefined(&self.uses, &met);
+        let of_charts = self.uses.iter().filter(|used| {
+            matches!(used.scope, Scope::Chart(_))
+                && met.contains(&(used.scope.clone(), used.name.clone()))
+        });
+        defined.found = of_charts
+            .map(|used| (used.file.clone(), used.line))
+            .collect();
         defined
     }
 

@@ -194,6 +194,10 @@ fn every_line_that_a_template_makes_is_told() {
     let lines: Vec<usize> = all.unread.iter().map(|unread| unread.line).collect();
     assert_eq!(lines, [2, 5]);
     assert!(all.pins.is_empty(), "{:?}", all.pins);
+    let beside = joined(&[("hf/helmfile.yaml", text), ("hf/values.yaml", "b: 1.0.0\n")]);
+    let lines: Vec<usize> = beside.unread.iter().map(|unread| unread.line).collect();
+    assert_eq!(lines, [2]);
+    assert_eq!(pin(&beside, "1.0.0").defines.as_deref(), Some("b"));
 }
 
 #[test]
