@@ -110,17 +110,22 @@ fn without_comments(text: &str) -> String {
     blank
 }
 
-/// What `{{ .Values.a.b }}` reads.
+/// What `{{ .Values.a.b }}` reads, also by a variable of a `range` over values.
 pub(super) fn remember(file: &mut File<'_>, written: &str, of: &Of, line: usize) {
     let inner = written
         .split("{{")
         .nth(1)
         .and_then(|rest| rest.split("}}").next());
-    let Some(route) = inner.and_then(|inner| inner.split(".Values.").nth(1)) else {
+    let route = inner.and_then(|inner| {
+        let direct = inner
+            .split(".Values.")
+            .nth(1)
+            .map(|rest| word(rest).to_owned());
+        direct.or_else(|| ranged(file.text, word(inner)))
+    });
+    let Some(route) = route else {
         return;
     };
-    let route = route.trim_matches(|c: char| c == '-' || c.is_whitespace());
-    let route = route.split([' ', '|', ')']).next().unwrap_or_default();
     // The chart's folder is above its `templates`; other templates have their values beside them.
     let parts: Vec<&str> = file.path.parts().collect();
     let above = parts.iter().position(|part| *part == "templates");
@@ -128,9 +133,24 @@ pub(super) fn remember(file: &mut File<'_>, written: &str, of: &Of, line: usize)
         || file.path.parent(),
         |above| RepoPath::parse(&parts[..above].join("/")).ok(),
     );
-    let scope = Scope::Chart(folder);
-    let route = route.to_owned();
-    file.uses(scope, &route, of.clone(), line);
+    file.uses(Scope::Chart(folder), &route, of.clone(), line);
+}
+
+/// The first word of an action, without what pipes it on.
+fn word(inner: &str) -> &str {
+    let inner = inner.trim_matches(|c: char| c == '-' || c.is_whitespace());
+    inner.split([' ', '|', ')']).next().unwrap_or_default()
+}
+
+/// What `$app.version` reads where `range $name, $app := .Values.apps` gives it: `apps.*.version`.
+fn ranged(text: &str, path: &str) -> Option<String> {
+    let (variable, rest) = path.split_once('.')?;
+    let given = format!("{variable} := .Values.");
+    let at = text.find(&given).filter(|_| variable.starts_with('$'))?;
+    let head = &text[..at];
+    let is_range = head[head.rfind("{{")?..].contains("range ");
+    let list = word(text[at + given.len()..].split("}}").next()?);
+    is_range.then(|| format!("{list}.*.{rest}"))
 }
 
 /// The lines around one that belong to the same block: as deep as it, next to it.

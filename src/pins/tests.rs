@@ -284,3 +284,22 @@ fn a_patch_gives_the_version_of_an_object_that_says_none() {
         "{test:?}"
     );
 }
+
+#[test]
+fn values_that_a_range_goes_over_are_followed() {
+    let template = "{{- range $name, $app := .Values.apps }}\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: {{ $name }}}\nspec:\n  source:\n    repoURL: https://c.example.org\n    chart: {{ $app.chart }}\n    targetRevision: {{ $app.version | quote }}\n{{- end }}\n";
+    let map = "apps:\n  one: {chart: web, version: 1.0.0}\n  api: {version: 2.0.0}\nother: {one: {version: 3.0.0}}\n";
+    let list = "apps:\n- {chart: web, version: 1.0.0}\n- {chart: api, version: 2.0.0}\n";
+    for values in [map, list] {
+        let all = joined(&[
+            ("root/templates/apps.yaml", template),
+            ("root/values.yaml", values),
+        ]);
+        for (version, chart) in [("1.0.0", "web"), ("2.0.0", "api")] {
+            assert_eq!(pin(&all, version).chart.as_deref(), Some(chart));
+            assert_eq!(address(&all, version), "https://c.example.org");
+        }
+        assert_eq!(all.pins.len(), 2, "{:?}", all.pins);
+        assert!(all.unread.is_empty(), "{:?}", all.unread);
+    }
+}

@@ -177,9 +177,17 @@ fn keys<'a>(file: &mut File<'_>, layer: &Layer<'_>, node: &'a Node, route: &mut 
         route.push(name);
         if value.is_mapping() {
             keys(file, layer, value, route);
+        } else if value.is_sequence() {
+            route.push("*");
+            value
+                .items()
+                .for_each(|item| keys(file, layer, item, route));
+            route.pop();
         } else if value.as_str().is_some_and(may_be_pinned) {
+            let parent = route.iter().rev().nth(1).filter(|parent| **parent != "*");
+            let named = node.get("chart").and_then(Node::as_str);
             let about = About {
-                chart: route.iter().rev().nth(1).map(|parent| (*parent).to_owned()),
+                chart: named.or(parent.copied()).map(str::to_owned),
                 ..About::default()
             };
             if VERSION_KEYS.contains(&name) && value.as_str().is_some_and(is_version) {

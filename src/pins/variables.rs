@@ -69,9 +69,11 @@ impl Variables {
             }
             let mut of: Vec<&Of> = Vec::new();
             let key = (scope, name);
-            if let Some(direct) = by_name.get(&key) {
-                of.extend(direct);
-                met.insert(key.clone());
+            for key in ways(&key) {
+                if let Some(direct) = by_name.get(&key) {
+                    of.extend(direct);
+                    met.insert(key);
+                }
             }
             if let (Scope::File(_) | Scope::Chart(_), Some(readers)) = (&key.0, by_path.get(&key.1))
             {
@@ -95,7 +97,9 @@ impl Variables {
             match of.as_slice() {
                 [one] => {
                     pin.kind = one.kind;
-                    pin.chart.clone_from(&one.chart);
+                    // Where a template makes the name, what stands beside the version says it.
+                    let beside = pin.chart.take().filter(|_| one.kind == Kind::Chart);
+                    pin.chart = one.chart.clone().or(beside);
                     pin.source.clone_from(&one.source);
                 }
                 _ => pin.why = Some(format!("`{name}` is read by more than one chart")),
@@ -224,6 +228,22 @@ fn why_beaten(winner: &Pin, definition: &Definition) -> String {
         "it comes later in `substituteFrom`"
     };
     format!("{object} defines `{}` too, and {how}", definition.name)
+}
+
+/// The names that a definition is read under: its own, and in a chart's values with `*` for a part that a `range` goes over.
+fn ways(key: &(Scope, String)) -> Vec<(Scope, String)> {
+    let mut ways = vec![key.clone()];
+    if let (Scope::Chart(_), parts) = (&key.0, key.1.split('.').collect::<Vec<_>>()) {
+        for at in 1..parts.len().saturating_sub(1) {
+            let mut starred = parts.clone();
+            starred[at] = "*";
+            let name = starred.join(".");
+            if name != key.1 {
+                ways.push((key.0.clone(), name));
+            }
+        }
+    }
+    ways
 }
 
 /// Whether a pin is in a ConfigMap or Secret, which counts only where a Kustomization names it.
