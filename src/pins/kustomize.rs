@@ -201,8 +201,9 @@ fn remote(file: &mut File<'_>, layer: &Layer<'_>, node: &Node) {
     let by_path = || {
         let version = text
             .split('/')
-            .find(|part| part.starts_with('v') && values::is_version(part));
-        version.map(|version| (text, version, "kustomization resources address"))
+            .find(|part| part.starts_with('v') && values::is_version(part))?;
+        let (project, _) = text.split_once(&format!("/{version}/"))?;
+        Some((project, version, "kustomization resources address"))
     };
     let found = by_query.or_else(|| text.starts_with("https://").then(by_path).flatten());
     // A branch moves by itself.

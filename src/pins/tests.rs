@@ -2,12 +2,39 @@
 
 mod places;
 
-use super::{Joined, Pin, join, look};
+use super::{Form, Joined, Pin, edit, join, look};
 use crate::model::repo_path::RepoPath;
 
+/// Puts files together, and moves each pin that can be moved, alone.
 fn joined(files: &[(&str, &str)]) -> Joined {
     let look = |(path, text): &(&str, &str)| look(&RepoPath::parse(path).unwrap(), text);
-    join(files.iter().map(look).collect())
+    let all = join(files.iter().map(look).collect());
+    for pin in all.pins.iter().filter(|pin| pin.editable) {
+        let (_, text) = files
+            .iter()
+            .find(|(path, _)| *path == pin.file.as_str())
+            .unwrap();
+        let new = match pin.form {
+            Form::Digest => "sha256:99",
+            Form::Range => ">=9.8.7",
+            _ if pin.value.starts_with('v') => "v9.8.7",
+            _ => "9.8.7",
+        };
+        let edited =
+            edit(&pin.file, text, pin, new).unwrap_or_else(|why| panic!("{why}: {pin:?}\n{text}"));
+        let (head, tail) = (&text[..pin.span.start], &text[pin.span.end..]);
+        assert!(
+            edited.starts_with(head) && edited.ends_with(tail),
+            "{edited}"
+        );
+        let middle = &edited[head.len()..edited.len() - tail.len()];
+        let old = &text[pin.span.clone()];
+        assert!(
+            middle == old.replace(&pin.value, new) || middle == format!("\"{new}\""),
+            "{middle}"
+        );
+    }
+    all
 }
 
 /// The only pin with a version.
@@ -171,7 +198,7 @@ fn a_variable_with_text_beside_it_is_pinned_where_it_is_defined() {
             &substituting("{substitute: {v: '>=1.0.0 <2.0.0'}}"),
         ),
     ]);
-    assert_eq!(pin(&range, ">=1.0.0 <2.0.0").form, super::Form::Range);
+    assert_eq!(pin(&range, ">=1.0.0 <2.0.0").form, Form::Range);
     let inside = joined(&[("web.yaml", &release("\"v${v:=1.0.0}\""))]);
     assert_eq!(
         (pin(&inside, "1.0.0").line, pin(&inside, "1.0.0").column),

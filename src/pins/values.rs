@@ -131,9 +131,11 @@ pub(super) fn images(
     about: &About,
 ) {
     if let (Some(repository), Some(tag)) = (
-        reader
-            .text(node, &["repository"])
-            .or_else(|| reader.text(node, &["image"])),
+        reader.text(node, &["repository"]).or_else(|| {
+            reader
+                .text(node, &["image"])
+                .filter(|image| !has_tag(image))
+        }),
         node.get("tag").and_then(|tag| reader.resolve(tag)),
     ) {
         let about = About {
@@ -154,6 +156,15 @@ pub(super) fn images(
             images(file, layer, reader, child, place, about);
         }
     }
+}
+
+/// Whether an image has its tag or digest with it.
+fn has_tag(image: &str) -> bool {
+    image
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .contains([':', '@'])
 }
 
 /// A file without a kind: values of a chart, or data that a generator reads.

@@ -5,9 +5,9 @@
 //! | case | test |
 //! | --- | --- |
 //! | O06, a wrong text is written | `pins::edit::tests::o06_a_wrong_text_is_not_proven`, `yaml::prove::tests` |
-//! | O08, scaffolded files get CRLF | `git::line_endings_…` |
+//! | O08, scaffolded files get CRLF | `git::blobs_have_unix_lines_under_every_setting` |
 //! | O09, adding a resource eats comments | `yaml::samples::a_list_shows_where_its_last_item_ends`: nothing adds to a list yet |
-//! | O24 to O29, indexes and registries | `registry::*::tests` |
+//! | O24 to O29, indexes and registries | `o24_…` to `o29_…` in `registry`, and against real programs in `real_registries` |
 
 use std::collections::BTreeSet;
 
