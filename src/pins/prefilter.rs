@@ -5,7 +5,10 @@ use memchr::memmem;
 /// Endings of files that finders know.
 const ENDINGS: [&str; 6] = [".yaml", ".yml", ".json", ".tf", ".gotmpl", ".tpl"];
 
-/// A file without any of these words has no pin.
+/// A generator may read a version under any name: files so small, in bytes, are looked at whatever they say. Those of Kubernetes have a word below anyway.
+const SMALL: usize = 16 * 1024;
+
+/// A larger file without any of these words has no pin.
 const WORDS: [&[u8]; 8] = [
     b"ersion",
     b"repositories",
@@ -34,5 +37,5 @@ pub fn may_have_pins(name: &str, content: &[u8]) -> bool {
             .iter()
             .any(|word| memmem::find(content, word).is_some())
     };
-    may_name_pins(name) && (is_values || is_utf16 || has_word())
+    may_name_pins(name) && (content.len() <= SMALL || is_values || is_utf16 || has_word())
 }

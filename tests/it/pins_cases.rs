@@ -462,3 +462,16 @@ fn a_namespace_comes_from_a_file_that_has_no_version() {
         ["https://one.example.org#shop"]
     );
 }
+
+/// A generator's file has no word that means a version.
+#[test]
+fn a_parameter_is_found_under_any_name() {
+    let set = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: a}\nspec:\n  generators: [{git: {files: [{path: 'envs/*.json'}]}}]\n  template: {spec: {source: {chart: web, repoURL: 'https://c.example.org', targetRevision: '{{web.release}}'}}}\n";
+    let all = found(&[
+        ("set.yaml", set),
+        ("envs/prod.json", "{\"web\": {\"release\": \"1.0.0\"}}\n"),
+    ]);
+    assert_eq!(texts(&all["pins"], "value"), ["1.0.0"]);
+    assert_eq!(texts(&all["pins"], "source"), ["https://c.example.org#web"]);
+    assert_eq!(all["unread"].as_array().map(Vec::len), Some(0));
+}
