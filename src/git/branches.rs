@@ -4,6 +4,7 @@ use anyhow::Result;
 use git2::{Oid, Repository};
 
 use super::commit::{self, Commit};
+use super::differences::differences;
 use super::said;
 use super::target::Head;
 use crate::plan::change::Change;
@@ -86,15 +87,8 @@ fn is_checked_out(repository: &Repository, branch: &str) -> bool {
 
 /// What a commit changes, digested as changes are: another digest than its own trailer says that somebody amended it.
 fn changed(repository: &Repository, commit: &git2::Commit<'_>) -> Result<String, git2::Error> {
-    let parent = commit.parent(0)?.tree()?;
-    let diff = repository.diff_tree_to_tree(Some(&parent), Some(&commit.tree()?), None)?;
-    let mut files = std::collections::BTreeMap::new();
-    for delta in diff.deltas() {
-        let path = delta.new_file().path().unwrap_or(std::path::Path::new(""));
-        let blob = repository.find_blob(delta.new_file().id());
-        let content = blob.map(|blob| blob.content().to_vec()).ok();
-        files.insert(path.to_string_lossy().into_owned(), content);
-    }
+    let (old, new) = (commit.parent(0)?.tree()?, commit.tree()?);
+    let files = differences(repository, Some(&old), Some(&new))?;
     let parts = files
         .iter()
         .map(|(path, new)| (path.as_str(), new.as_deref()));

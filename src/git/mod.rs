@@ -5,6 +5,7 @@
 pub mod apply;
 pub mod branches;
 pub mod commit;
+mod differences;
 pub mod history;
 pub mod identity;
 pub mod journal;
