@@ -209,3 +209,60 @@ impl Drop for Turn<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use super::*;
+
+    fn tree(files: &[&str]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for file in files {
+            let place = root.path().join(file);
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            fs::write(place, file).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn wanted_files_are_read_once_and_those_of_other_repositories_never() {
+        let mut names: Vec<String> = (0..300).map(|n| format!("a/{}/f{n}.yaml", n % 7)).collect();
+        names.push("top.yaml".to_owned());
+        let others = ["a/b.txt", ".git/c.yaml", "sub/.git", "sub/d.yaml"];
+        let all: Vec<&str> = names.iter().map(String::as_str).chain(others).collect();
+        let root = tree(&all);
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("top.yaml", root.path().join("link.yaml")).unwrap();
+        let read = Mutex::new(BTreeMap::new());
+        read_each(
+            root.path(),
+            &|path| path.name().ends_with(".yaml"),
+            &|path, bytes| {
+                let old = read.lock().unwrap().insert(path, bytes.to_vec());
+                assert_eq!(old, None);
+            },
+        )
+        .unwrap();
+        let read = read.into_inner().unwrap();
+        assert!(
+            read.iter()
+                .all(|(path, bytes)| path.as_str().as_bytes() == bytes)
+        );
+        names.sort();
+        assert_eq!(read.keys().map(RepoPath::as_str).collect::<Vec<_>>(), names);
+    }
+
+    #[test]
+    fn a_failure_or_a_panic_ends_the_walk() {
+        let root = tree(&["a/b.yaml", "c/d.yaml", "e/f.yaml"]);
+        let gone = read_each(&root.path().join("gone"), &|_| true, &|_, _| {});
+        assert!(gone.unwrap_err().to_string().contains("gone"));
+        let panicked = std::panic::catch_unwind(|| {
+            read_each(root.path(), &|_| true, &|_, _| panic!("as asked"))
+        });
+        assert!(panicked.is_err());
+    }
+}

@@ -50,8 +50,11 @@ pub fn join(files: Vec<Findings>) -> Joined {
             pin.object = target.map(|target| (*target).to_owned());
         }
     }
-    let objects = sources.objects(&facts.objects, &given);
-    join_patches(&mut joined.pins, &objects);
+    // Most repositories have no patch that needs to know what all objects run.
+    if joined.pins.iter().any(is_patch) {
+        let objects = sources.objects(&facts.objects, &given);
+        join_patches(&mut joined.pins, &objects);
+    }
     joined
         .pins
         .sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
@@ -263,15 +266,17 @@ fn judge_default(pin: &mut Pin, defined: &BTreeSet<String>) {
     }
 }
 
+/// Whether a pin says nothing of a chart, and is for one all the same.
+fn is_patch(pin: &Pin) -> bool {
+    pin.kind == Kind::Chart
+        && pin.chart.is_none()
+        && pin.defines.is_none()
+        && pin.source == Source::Unknown
+}
+
 /// A patch says which object it is for and not of which chart: the object says that. One that is for no object here changes nothing that is seen.
 fn join_patches(pins: &mut [Pin], objects: &Objects) {
-    let is_patch = |pin: &&mut Pin| {
-        pin.kind == Kind::Chart
-            && pin.chart.is_none()
-            && pin.defines.is_none()
-            && pin.source == Source::Unknown
-    };
-    for pin in pins.iter_mut().filter(is_patch) {
+    for pin in pins.iter_mut().filter(|pin| is_patch(pin)) {
         let Some(object) = pin.object.clone() else {
             continue;
         };

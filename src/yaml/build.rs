@@ -151,7 +151,7 @@ impl<'a> Builder<'a> {
     fn alias(&self, id: usize, span: &Span) -> Node {
         let name = self.text[range(span)].trim_start_matches('*').to_owned();
         let target = self.anchors.get(&id).map(|(_, position)| *position);
-        self.node(Kind::Alias(Alias { name, target }), None, span)
+        self.node(Kind::Alias(Box::new(Alias { name, target })), None, span)
     }
 
     /// The anchor's event follows its node, or the start of its collection.
@@ -163,7 +163,7 @@ impl<'a> Builder<'a> {
             None => self.root.as_mut(),
         };
         if let Some(node) = node {
-            node.anchor = Some(name.to_owned());
+            node.anchor = Some(name.into());
         }
     }
 
@@ -279,7 +279,7 @@ impl<'a> Builder<'a> {
     fn node(&self, kind: Kind, tag: Option<&Tag>, span: &Span) -> Node {
         let tag = tag.map(|tag| {
             let raw = span.tag_span().and_then(|span| span.slice(self.text));
-            raw.map_or_else(|| tag.original(), str::to_owned)
+            raw.map_or_else(|| tag.original().into(), Box::from)
         });
         Node {
             span: range(span),

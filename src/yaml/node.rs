@@ -61,7 +61,7 @@ pub enum Kind {
     /// Items in the order of the text.
     Sequence(Vec<Node>),
     /// A reference to another node; not followed.
-    Alias(Alias),
+    Alias(Box<Alias>),
 }
 
 impl Kind {
@@ -87,9 +87,9 @@ pub struct Node {
     /// The position of the first byte of `span`.
     pub position: Position,
     /// The tag as written, for example `!!str`.
-    pub tag: Option<String>,
+    pub tag: Option<Box<str>>,
     /// The name of the anchor defined here, without `&`.
-    pub anchor: Option<String>,
+    pub anchor: Option<Box<str>>,
     /// Whether this is a collection in flow style, `{…}` or `[…]`.
     pub flow: bool,
     /// What the node is.
