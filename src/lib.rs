@@ -13,6 +13,7 @@ pub mod command;
 pub mod error;
 pub mod git;
 pub mod haptic;
+pub mod helm;
 pub mod layout;
 pub mod model;
 pub mod pins;

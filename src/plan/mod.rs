@@ -5,11 +5,13 @@
 
 pub mod answers_file;
 pub mod change;
+pub mod chart_files;
 pub mod lock;
 pub mod message;
 pub mod pin;
 pub mod policy;
 pub mod purpose;
+pub mod release_values;
 pub mod scaffold;
 mod sealed;
 pub mod upgrade;

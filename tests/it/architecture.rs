@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// A module, and the modules that it must not know.
-const DIRECTION: [(&str, &[&str]); 12] = [
+const DIRECTION: [(&str, &[&str]); 13] = [
     (
         "model",
         &[
@@ -47,6 +47,13 @@ const DIRECTION: [(&str, &[&str]); 12] = [
         "sops",
         &[
             "layout", "plan", "command", "git", "registry", "cluster", "ui", "cli", "world",
+        ],
+    ),
+    (
+        "helm",
+        &[
+            "layout", "secrets", "plan", "command", "git", "registry", "cluster", "ui", "cli",
+            "world",
         ],
     ),
     ("git", &["command", "registry", "ui", "cli", "world"]),

@@ -25,6 +25,7 @@ use crate::error::{ExitStatus, Problem};
 use crate::git::branches::{Offered, offer};
 use crate::git::target::{Head, Target};
 use crate::git::trees::GitTree;
+use crate::model::env::Env;
 use crate::model::tree::Tree;
 use crate::pins::Pin;
 use crate::plan::change::Change;
@@ -88,6 +89,7 @@ pub fn run(
         tree: &tree,
         policies: &policies,
         now: world.now,
+        env: &world.env,
         published: Published::new(versions.as_deref(), registry)?,
     };
     let (changes, kept) = upgrade.changes(&found.joined.pins, &base_name)?;
@@ -162,6 +164,7 @@ struct Upgrade<'a> {
     tree: &'a dyn Tree,
     policies: &'a Policies,
     now: i64,
+    env: &'a Env,
     published: Published<'a>,
 }
 
@@ -203,7 +206,7 @@ impl Upgrade<'_> {
         for bundle in bundles.values_mut() {
             let is_wanted = self.arguments.limit.is_none_or(|most| changes.len() < most);
             if !bundle.moves.is_empty() && is_wanted {
-                let sections = sections::of(&mut self.published, self.tree, bundle);
+                let sections = sections::of(&mut self.published, self.tree, self.env, bundle);
                 // One file that can't be edited is no reason to leave the other charts.
                 match plan(self.tree, bundle, &sections, base) {
                     Ok(change) => changes.push(change),

@@ -1,0 +1,127 @@
+//! The program `helm`: renders a chart's archive with values, without a cluster and without the network.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::model::env::Env;
+
+/// Variables that the program needs of its environment. `HELM_*` are not among them: plugins and repositories of the user have no say here.
+const KEPT: [&str; 3] = ["PATH", "TMPDIR", "LANG"];
+
+/// A chart that takes longer is not rendered.
+const MOST_SECONDS: u64 = 60;
+
+/// No rendered chart is larger.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// What a release is rendered as.
+#[derive(Debug, Clone, Copy)]
+pub struct Release<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its values.
+    pub values: &'a Value,
+}
+
+/// Whether the program is there.
+pub fn is_there(env: &Env) -> bool {
+    let mut command = Command::new("helm");
+    let kept = KEPT.iter().filter_map(|name| Some((*name, env.get(name)?)));
+    command.arg("version").env_clear().envs(kept);
+    let command = command.stdin(Stdio::null()).stdout(Stdio::null());
+    command
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Renders an archive (`.tgz`) as `helm template` does.
+///
+/// # Errors
+/// Why it can't be rendered: what `helm` says, its first lines.
+pub fn template(env: &Env, archive: &[u8], release: &Release<'_>) -> Result<String, String> {
+    let home = tempfile::tempdir().map_err(|why| format!("no folder for it: {why}"))?;
+    let write = |name: &str, bytes: &[u8]| {
+        let path = home.path().join(name);
+        std::fs::write(&path, bytes).map_err(|why| format!("cannot write `{name}`: {why}"))?;
+        Ok::<_, String>(path)
+    };
+    let chart = write("chart.tgz", archive)?;
+    let values = write("values.json", release.values.to_string().as_bytes())?;
+    let mut command = Command::new("helm");
+    let kept = KEPT.iter().filter_map(|name| Some((*name, env.get(name)?)));
+    command
+        .args(["template", release.name])
+        .arg(&chart)
+        .args(["--namespace", release.namespace, "--include-crds"])
+        .arg("--values")
+        .arg(&values)
+        .env_clear()
+        .envs(kept)
+        .envs(own_homes(home.path()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().map_err(|why| why.to_string())?;
+    let (is_done, out, err) = output(child)?;
+    if is_done {
+        return Ok(out);
+    }
+    // The path of the archive is of this run alone.
+    let said = err.replace(&*home.path().to_string_lossy(), "");
+    let said: Vec<&str> = said.trim().lines().take(10).collect();
+    Err(said.join("\n"))
+}
+
+/// Folders of its own, so that nothing of the user's is read or written.
+fn own_homes(home: &Path) -> impl Iterator<Item = (&'static str, std::path::PathBuf)> {
+    let home = home.to_owned();
+    [
+        "HOME",
+        "HELM_CACHE_HOME",
+        "HELM_CONFIG_HOME",
+        "HELM_DATA_HOME",
+    ]
+    .into_iter()
+    .map(move |name| (name, home.join("home")))
+}
+
+/// Waits for the end, and for no longer than [`MOST_SECONDS`].
+fn output(mut child: Child) -> Result<(bool, String, String), String> {
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    std::thread::scope(|scope| {
+        // Beside each other, since the program waits where a pipe is full.
+        let texts = scope.spawn(move || out.map(text).unwrap_or_default());
+        let errors = scope.spawn(move || err.map(text).unwrap_or_default());
+        let status = ended(&mut child);
+        let text = texts.join().unwrap_or_default();
+        let error = errors.join().unwrap_or_default();
+        Ok((status?.success(), text, error))
+    })
+}
+
+fn text(pipe: impl std::io::Read) -> String {
+    let mut bytes = Vec::new();
+    let _ = pipe.take(MOST_BYTES).read_to_end(&mut bytes).is_ok();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn ended(child: &mut Child) -> Result<ExitStatus, String> {
+    const STEP: Duration = Duration::from_millis(50);
+    for _ in 0..MOST_SECONDS * 20 {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) => std::thread::sleep(STEP),
+            Err(why) => return Err(why.to_string()),
+        }
+    }
+    let _ = child.kill().is_ok();
+    let _ = child.wait().is_ok();
+    Err(format!("`helm` took more than {MOST_SECONDS} seconds"))
+}
