@@ -15,6 +15,7 @@
 mod architecture;
 mod bad_certificates;
 mod bad_secrets;
+mod charts;
 mod cli;
 mod cluster;
 mod docs;
@@ -33,6 +34,7 @@ mod policy;
 mod real_cluster;
 mod real_programs;
 mod real_registries;
+mod request;
 mod rerun;
 mod secret_repo;
 mod secrets;
