@@ -5,12 +5,13 @@ use std::path::Path;
 
 use crate::env::TestEnv;
 
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "README.md",
     "docs/architecture.md",
     "docs/layouts.md",
     "docs/secrets.md",
     "docs/pins.md",
+    "docs/upgrades.md",
     "docs/json.md",
     "docs/limits.md",
     "docs/bench.md",
@@ -91,6 +92,14 @@ fn every_command_of_the_pages_works() {
         }
     }
     assert!(count >= 10, "{count}");
+}
+
+#[test]
+fn the_policy_of_the_page_is_read() {
+    let env = TestEnv::new();
+    let upgrades = page("docs/upgrades.md");
+    env.write("repo/.haptic-scaffold.yaml", blocks(&upgrades, "yaml")[0]);
+    env.expect(0, &["-C", "repo", "pins", "--offline"]);
 }
 
 fn flags_of(text: &str) -> BTreeSet<String> {

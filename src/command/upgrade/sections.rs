@@ -1,5 +1,6 @@
 //! The parts of a request's text that the charts themselves have to say: what is new, what their schema refuses, what is rendered otherwise, and what to watch.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use semver::Version;
@@ -35,8 +36,10 @@ pub(super) fn of(
     let mut sections = Vec::new();
     let mut refused = Vec::new();
     let mut seen = BTreeSet::new();
-    let has_helm = helm::is_there(env);
-    for one in &bundle.moves {
+    let has_helm = OnceCell::new();
+    // Where nobody is asked, nobody is asked here either.
+    let moves = bundle.moves.iter().filter(|_| !published.is_nobody());
+    for one in moves.collect::<Vec<_>>() {
         let Some(chart) = chart_of(&one.pin) else {
             continue;
         };
@@ -61,7 +64,7 @@ pub(super) fn of(
             continue;
         };
         refused.extend(refusals(one, &archive, &release.values));
-        if has_helm {
+        if *has_helm.get_or_init(|| helm::is_there(env)) {
             let old = text_of(published, &chart, &one.pin.value);
             let old = old.and_then(|old| published.archive(&chart, &old).ok().flatten());
             sections.extend(old.and_then(|old| rendered(env, one, (&old, &archive), &release)));
