@@ -6,18 +6,18 @@ use crate::charts::{archive, helm_folder, oci_folder};
 use crate::env::TestEnv;
 use crate::lookups::repo;
 
-fn upgrade(env: &TestEnv, code: i32, more: &[&str]) -> Value {
+pub fn upgrade(env: &TestEnv, code: i32, more: &[&str]) -> Value {
     let mut arguments = vec!["-C", "repo", "upgrade", "--output", "json"];
     arguments.extend(more);
     env.expect(code, &arguments).json()
 }
 
-fn body(done: &Value) -> &str {
+pub fn body(done: &Value) -> &str {
     done["changes"][0]["body"].as_str().unwrap_or_default()
 }
 
 /// Versions of the chart `web`, of which the last refuses what the first took.
-fn web(version: &str) -> (&str, Vec<u8>) {
+pub fn web(version: &str) -> (&str, Vec<u8>) {
     let notes = match version {
         "1.1.0" => {
             "- kind: added\n      description: a port for metrics\n    - \"asked for by @somebody in #12\""
@@ -45,8 +45,9 @@ fn web(version: &str) -> (&str, Vec<u8>) {
     (version, archive("web", &files))
 }
 
-fn with_values(env: &TestEnv, values: &str) {
+pub fn with_values(env: &TestEnv, values: &str) {
     let text = env.read("repo/apps/web.yaml");
+    let text = text.split("  values: ").next().unwrap_or_default();
     env.write("repo/apps/web.yaml", &format!("{text}  values: {values}\n"));
     env.git("repo", &["commit", "-qam", "Values"]);
 }

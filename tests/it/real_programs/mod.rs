@@ -18,6 +18,7 @@ mod chart;
 mod crds;
 mod guide;
 mod project;
+mod request;
 mod secrets;
 mod values;
 
