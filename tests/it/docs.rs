@@ -18,7 +18,8 @@ const PAGES: [&str; 9] = [
 ];
 
 /// Flags of other programs that the pages mention.
-const FOREIGN: [&str; 7] = [
+const FOREIGN: [&str; 8] = [
+    "--bench",
     "--fetch-cert",
     "--release",
     "--ignored",
