@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 use super::published::{Known, Published};
 use crate::model::chart::ChartRef;
 use crate::model::range::Range;
-use crate::pins::{Barred, Newest, Pin, newest};
+use crate::pins::{Barred, Form, Newest, Pin, newest, tag_prefix};
 use crate::plan::policy::ChartRule;
 
 /// Asks for the newest version of a pin that its rule allows. A version that is too young is passed over, and so is one of unknown age where an age is asked for.
@@ -49,6 +49,38 @@ pub fn allowed(
             why,
         });
     }
+}
+
+/// Asks for the newest tag of a Git repository that the rule of the chart in it allows, and returns its text too.
+///
+/// # Errors
+/// Why the repository couldn't be asked.
+pub fn allowed_tag(
+    published: &mut Published<'_>,
+    address: &str,
+    pin: &Pin,
+    rule: &ChartRule,
+) -> Result<(Newest, Option<String>), String> {
+    let Some(prefix) = tag_prefix(&pin.value) else {
+        return Ok((newest(pin, &[], &rule.rule), None));
+    };
+    let known = published.tags(address, prefix)?;
+    let behind = Pin {
+        value: pin.value[prefix.len()..].to_owned(),
+        form: Form::Exact,
+        ..pin.clone()
+    };
+    let mut newest = newest(&behind, &versions_of(&known), &rule.rule);
+    if let (true, Some(age), Some(version)) = (newest.is_newer, rule.minimum_age, &newest.version) {
+        newest.why = Some(format!(
+            "{version} has to be published for {}, and tags don't say since when they are",
+            length(age)
+        ));
+        newest.is_newer = false;
+    }
+    let is = |known: &&Known| newest.version.as_ref() == Some(&known.version);
+    let text = known.iter().find(is).map(|known| known.text.clone());
+    Ok((newest, text))
 }
 
 /// The versions without their texts.

@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::Map;
 
-use super::choice::allowed;
+use super::choice::{allowed, allowed_tag};
 use super::files;
 use super::pin_files::gather;
 use super::policies::Policies;
@@ -87,9 +87,15 @@ fn row<'a>(pin: &'a Pin, published: &mut Published<'_>, policies: &Policies, now
     let chart = chart_of(pin);
     let newest = match &chart {
         _ if published.is_nobody() => unasked("nobody was asked for versions"),
+        _ if git_of(pin).is_some() => {
+            let (name, address) = git_of(pin).unwrap_or_default();
+            let rule = policies.of(&pin.file).rule(name, address);
+            let newest = allowed_tag(published, address, pin, &rule);
+            newest.map_or_else(|why| unasked(&why), |(newest, _)| newest)
+        }
         _ if pin.kind != Kind::Chart => unasked("not asked for: it is no chart"),
         Some(chart) => {
-            let mut rule = policies.of(&pin.file).rule(chart);
+            let mut rule = policies.of(&pin.file).rule(&chart.name, &chart.address());
             let newest = allowed(published, chart, pin, &mut rule, now);
             newest.unwrap_or_else(|why| unasked(&why))
         }
@@ -112,6 +118,14 @@ pub(super) fn chart_of(pin: &Pin) -> Option<ChartRef> {
         (Source::Address(address), Some(name)) if pin.kind == Kind::Chart => {
             ChartRef::new(address, name).ok()
         }
+        _ => None,
+    }
+}
+
+/// The chart that lies in a Git repository, with the repository's address.
+pub(super) fn git_of(pin: &Pin) -> Option<(&str, &str)> {
+    match (&pin.source, &pin.chart) {
+        (Source::Address(address), Some(name)) if pin.kind == Kind::Git => Some((name, address)),
         _ => None,
     }
 }

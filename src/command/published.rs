@@ -18,7 +18,7 @@ pub struct Published<'a> {
     registry: Option<&'a dyn Registry>,
     told: Option<Told>,
     known: BTreeMap<String, Result<Vec<Known>, String>>,
-    tags: BTreeMap<String, Result<Vec<Known>, String>>,
+    tags: BTreeMap<String, Result<Vec<String>, String>>,
     releases: BTreeMap<(String, String), Result<Release, String>>,
     remarks: Vec<String>,
 }
@@ -84,13 +84,29 @@ impl<'a> Published<'a> {
         self.known[&address].as_deref().map_err(|why| why.as_str())
     }
 
-    /// The tags of a Git repository that are versions, in no order; or why they aren't known.
-    pub fn tags(&mut self, address: &str) -> Result<&[Known], &str> {
+    /// The tags of a Git repository that are versions behind a prefix, in no order; or why they aren't known. Their texts have the prefix.
+    ///
+    /// # Errors
+    /// Why the repository couldn't be asked.
+    pub fn tags(&mut self, address: &str, prefix: &str) -> Result<Vec<Known>, String> {
         if !self.tags.contains_key(address) {
             let found = self.look_up_tags(address);
             self.tags.insert(address.to_owned(), found);
         }
-        self.tags[address].as_deref().map_err(|why| why.as_str())
+        let behind = |tag: &String| {
+            let version = tag.strip_prefix(prefix)?.to_owned();
+            let published = registry::Published {
+                version,
+                created: None,
+            };
+            let known = known(&published)?;
+            Some(Known {
+                text: tag.clone(),
+                ..known
+            })
+        };
+        let tags = self.tags[address].as_ref().map_err(Clone::clone)?;
+        Ok(tags.iter().filter_map(behind).collect())
     }
 
     /// When a version was published; nothing where nobody says it. `text` is as [`Self::of`] gave it.
@@ -132,10 +148,17 @@ impl<'a> Published<'a> {
 
     /// Charts and repositories that could not be asked about, with the reason.
     pub fn unknown(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.known
+        let charts = self
+            .known
             .iter()
-            .chain(&self.tags)
-            .filter_map(|(chart, found)| Some((chart.as_str(), found.as_ref().err()?.as_str())))
+            .map(|(name, found)| (name, found.as_ref().err()));
+        let tags = self
+            .tags
+            .iter()
+            .map(|(name, found)| (name, found.as_ref().err()));
+        charts
+            .chain(tags)
+            .filter_map(|(name, why)| Some((name.as_str(), why?.as_str())))
     }
 
     /// What is odd about lists that could be read: entries without a version, by chart.
@@ -173,17 +196,13 @@ impl<'a> Published<'a> {
         }
     }
 
-    fn look_up_tags(&self, address: &str) -> Result<Vec<Known>, String> {
+    fn look_up_tags(&self, address: &str) -> Result<Vec<String>, String> {
         if let Some(told) = &self.told {
-            return Ok(told.tags(address)?.iter().filter_map(known).collect());
+            let tags = told.tags(address)?.into_iter();
+            return Ok(tags.map(|published| published.version).collect());
         }
         let tags = self.registry()?.git_tags(address);
-        let published = |version| registry::Published {
-            version,
-            created: None,
-        };
-        let tags = tags.map_err(|why| why.to_string())?.into_iter();
-        Ok(tags.map(published).filter_map(|tag| known(&tag)).collect())
+        tags.map_err(|why| why.to_string())
     }
 
     fn release(&mut self, chart: &ChartRef, text: &str) -> Result<Release, String> {
@@ -283,8 +302,8 @@ mod tests {
             assert_eq!(digest.as_deref(), Some("sha256:1"));
             assert_eq!(
                 published
-                    .tags("https://g.example.org/a")
-                    .map(texts)
+                    .tags("https://g.example.org/a", "")
+                    .map(|known| texts(&known))
                     .unwrap(),
                 ["v1.2.3"]
             );
@@ -312,8 +331,8 @@ mod tests {
         assert_eq!(told.created(&chart(), "1.0.0").unwrap(), None);
         assert_eq!(told.digest(&chart(), "1.1.0").unwrap(), None);
         assert_eq!(told.archive(&chart(), "1.1.0").unwrap(), None);
-        assert_eq!(told.tags("https://g.example.org/a").unwrap().len(), 1);
-        assert!(told.tags("https://g.example.org/b").is_err());
+        assert_eq!(told.tags("https://g.example.org/a", "").unwrap().len(), 1);
+        assert!(told.tags("https://g.example.org/b", "").is_err());
         assert_eq!(told.unknown().count(), 1);
         assert!(source.0.borrow().is_empty(), "nobody is asked");
 
@@ -337,6 +356,6 @@ mod tests {
             nobody.archive(&chart(), "1.0.0"),
             Err("nobody was asked".to_owned())
         );
-        assert!(nobody.tags("https://g.example.org/a").is_err());
+        assert!(nobody.tags("https://g.example.org/a", "").is_err());
     }
 }

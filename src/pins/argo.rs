@@ -142,8 +142,18 @@ fn source(
                 &about,
             );
         }
+        // A folder that has options of Helm is a chart of that repository.
+        let folder = reader
+            .text(node, &["path"])
+            .filter(|_| reader.get(node, "helm").is_some());
+        let folder = folder.and_then(|path| path.trim_end_matches('/').rsplit('/').next());
         // Argo CD takes whatever reads as a version for one, `1.2` too (`util/versions`).
         for pin in &mut file.found.pins[before..] {
+            if pin.kind == Kind::Git {
+                pin.chart = folder
+                    .filter(|name| !name.contains(['{', HOLE]))
+                    .map(str::to_owned);
+            }
             if pin.form == Form::Range && lenient_version(&pin.value).is_some() {
                 pin.form = Form::Exact;
             }

@@ -50,6 +50,7 @@ pub fn join(files: Vec<Findings>) -> Joined {
             pin.object = target.map(|target| (*target).to_owned());
         }
     }
+    name_git_charts(&mut joined.pins, &facts.objects);
     // Most repositories have no patch that needs to know what all objects run.
     if joined.pins.iter().any(is_patch) {
         let objects = sources.objects(&facts.objects, &given);
@@ -312,6 +313,43 @@ fn join_patches(pins: &mut [Pin], objects: &Objects) {
                 pin,
                 format!("a patch for `{object}`, of which there are several"),
             ),
+        }
+    }
+}
+
+/// A Git repository that releases take one chart from is versioned as that chart.
+fn name_git_charts(pins: &mut [Pin], objects: &[ObjectFact]) {
+    let mut charts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for fact in objects {
+        let (
+            Some(chart),
+            Source::Reference {
+                kind,
+                namespace,
+                own,
+                name,
+            },
+        ) = (&fact.chart, &fact.source)
+        else {
+            continue;
+        };
+        if kind == "GitRepository" {
+            let object = match namespace.as_ref().or(own.as_ref()) {
+                Some(namespace) => format!("{kind}/{namespace}/{name}"),
+                None => format!("{kind}/{name}"),
+            };
+            let name = chart.trim_end_matches('/').rsplit('/').next();
+            charts.entry(object).or_default().extend(name);
+        }
+    }
+    let is_source = |pin: &&mut Pin| pin.kind == Kind::Git && pin.chart.is_none();
+    for pin in pins.iter_mut().filter(is_source) {
+        let object = pin.object.as_deref().unwrap_or_default();
+        let is_same = |known: &str| known == object || may_be_same(known, object);
+        let same = charts.iter().filter(|(known, _)| is_same(known));
+        let names: BTreeSet<&str> = same.flat_map(|(_, names)| names.iter().copied()).collect();
+        if let (Some(name), 1) = (names.first(), names.len()) {
+            pin.chart = Some((*name).to_owned());
         }
     }
 }

@@ -40,3 +40,4 @@ pub use newest::{Newest, newest};
 pub use prefilter::{may_have_pins, may_name_pins};
 pub use ranges::moved;
 pub use rule::{Barred, Rule};
+pub use values::tag_prefix;

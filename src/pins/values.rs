@@ -37,13 +37,23 @@ pub(super) fn is_range(text: &str) -> bool {
 
 /// Whether a text is a tag that names what the version is of: `haptic-0.2.0`, `charts/haptic/v0.2.0`. `release-1.2` is a branch.
 pub(super) fn is_named_version(text: &str) -> bool {
+    tag_prefix(text).is_some_and(|prefix| !prefix.is_empty())
+}
+
+/// What stands before the version in a tag of Git: nothing in `v1.2.3`, `haptic-` in `haptic-0.2.0`. None where the tag has no whole version.
+pub fn tag_prefix(text: &str) -> Option<&str> {
     let is_whole = |rest: &str| {
         let core = rest.strip_prefix('v').unwrap_or(rest);
         let core = core.split(['-', '+']).next().unwrap_or_default();
         core.split('.').count() == 3 && is_version(rest)
     };
-    text.match_indices(['-', '/', '@'])
-        .any(|(at, _)| is_whole(&text[at + 1..]))
+    let mut starts = text.match_indices(['-', '/', '@']).map(|(at, _)| at + 1);
+    let start = if is_whole(text) {
+        Some(0)
+    } else {
+        starts.find(|start| is_whole(&text[*start..]))
+    };
+    start.map(|start| &text[..start])
 }
 
 /// Whether a text is the whole name of a commit.

@@ -7,7 +7,6 @@ use semver::Version;
 
 use crate::error::Problem;
 use crate::layout::recorded::Recorded;
-use crate::model::chart::ChartRef;
 use crate::model::cluster::{Cluster, stages};
 use crate::model::pattern::is_below;
 use crate::model::policy::{ChartPolicy, Environment, Ignored, Rejected};
@@ -90,14 +89,13 @@ impl Policy {
     }
 
     /// What counts for one chart: what stands under its address or name, and what all have where that says nothing.
-    pub fn rule(&self, chart: &ChartRef) -> ChartRule {
-        let address = chart.address();
-        let mut rule = [address.as_str(), &chart.name, EVERY]
+    pub fn rule(&self, chart: &str, address: &str) -> ChartRule {
+        let mut rule = [address, chart, EVERY]
             .iter()
             .filter_map(|name| self.charts.get(*name))
             .fold(ChartRule::default(), ChartRule::or);
         for (name, version, why) in &self.rejected {
-            if *name == chart.name || *name == chart.address() {
+            if name == chart || name == address {
                 rule.rejected.push((version.clone(), why.clone()));
                 rule.rule.barred.push(Barred {
                     versions: Range::only(version),
@@ -305,8 +303,8 @@ mod tests {
         Policy::of(&parse(text, "f.yaml")?, "f.yaml", text)
     }
 
-    fn chart(name: &str) -> ChartRef {
-        ChartRef::new("oci://r.example.org/x", name).unwrap()
+    fn rule(policy: &Policy, name: &str) -> ChartRule {
+        policy.rule(name, &format!("oci://r.example.org/x/{name}"))
     }
 
     #[test]
@@ -315,7 +313,7 @@ mod tests {
             "upgrade:\n  charts:\n    '*': {minimum_age: 3d, ranges: widen, ignored: ['9.x']}\n    web:\n      range: 1.x\n      ranges: leave\n      group: front\n      ignored: [1.2.3, {versions: '>=1.4 <1.5', reason: broken}]\n",
         )
         .unwrap();
-        let web = policy.rule(&chart("web"));
+        let web = rule(&policy, "web");
         assert_eq!(web.minimum_age, Some(3 * 86_400));
         assert_eq!(web.group.as_deref(), Some("front"));
         assert_eq!(web.rule.ranges, crate::model::policy::Ranges::Leave);
@@ -324,7 +322,7 @@ mod tests {
         assert_eq!(against("1.4.7"), Some("is ignored: broken"));
         assert_eq!(against("9.1.0"), Some("is ignored by `f.yaml`"));
         assert_eq!(against("1.5.0"), None);
-        let other = policy.rule(&chart("other"));
+        let other = rule(&policy, "other");
         assert_eq!(other.rule.ranges, crate::model::policy::Ranges::Widen);
         assert!(other.rule.range.is_none());
     }
@@ -335,12 +333,12 @@ mod tests {
             "rejected:\n- {chart: web, version: 0.2.1, reason: timeouts, date: 2026-11-02}\n- {chart: 'oci://r.example.org/x/web', version: 0.2.2}\n",
         )
         .unwrap();
-        let web = policy.rule(&chart("web"));
+        let web = rule(&policy, "web");
         let why = |text: &str| web.rejection(&Version::parse(text).unwrap());
         assert_eq!(why("0.2.1"), Some("was rejected on 2026-11-02: timeouts"));
         assert_eq!(why("0.2.2"), Some("was rejected"));
         assert_eq!(why("0.2.3"), None);
-        assert!(policy.rule(&chart("other")).rejected.is_empty());
+        assert!(rule(&policy, "other").rejected.is_empty());
     }
 
     #[test]

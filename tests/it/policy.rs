@@ -406,3 +406,42 @@ fn a_policy_that_can_not_be_read_stops_with_its_line() {
     let done = run(&env, 0, "upgrade", &["--config", "own.yaml"]);
     assert_eq!(kept(&done), ["held: today"]);
 }
+
+#[test]
+fn a_chart_in_git_is_upgraded_by_the_tags_of_its_repository() {
+    let env = TestEnv::new();
+    std::fs::create_dir(env.path("repo")).expect("a folder");
+    env.git("repo", &["init", "-q", "-b", "main"]);
+    env.write(
+        "repo/flux.yaml",
+        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: charts, namespace: flux-system}\nspec:\n  url: https://git.example.org/charts\n  ref: {tag: web-v1.0.0}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: manifests, namespace: flux-system}\nspec:\n  url: https://git.example.org/manifests\n  ref: {tag: v1.0.0}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: {chart: {spec: {chart: ./charts/web, sourceRef: {kind: GitRepository, name: charts, namespace: flux-system}}}}\n",
+    );
+    env.write(
+        "repo/argo.yaml",
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: api}\nspec:\n  source: {repoURL: https://git.example.org/api, path: deploy/api, targetRevision: v1.0.0, helm: {releaseName: api}}\n",
+    );
+    commit(&env, "2026-01-01T00:00:00Z", "Start");
+    env.write(
+        "versions.yaml",
+        "https://git.example.org/charts: [web-v1.0.0, web-v1.10.0, web-v1.9.0, other-v2.0.0, v3.0.0]\nhttps://git.example.org/api: [v1.1.0, v1.2.0-rc.1]\n",
+    );
+    let pins = run(&env, 0, "pins", &[]);
+    assert_eq!(newest(&pins, "web").0, "1.10.0");
+    let done = run(&env, 0, "upgrade", &[]);
+    assert_eq!(
+        titles(&done),
+        ["Upgrade api to v1.1.0", "Upgrade web to web-v1.10.0"]
+    );
+    let text = env.git("repo", &["show", "haptic-scaffold/upgrade-web:flux.yaml"]);
+    assert!(text.contains("ref: {tag: web-v1.10.0}"), "{text}");
+    assert!(text.contains("ref: {tag: v1.0.0}"), "{text}");
+    let asked = run(&env, 0, "upgrade", &["web", "--to", "1.9.0", "--dry-run"]);
+    assert_eq!(titles(&asked), ["Upgrade web to web-v1.9.0"]);
+    env.write(
+        "repo/.haptic-scaffold.yaml",
+        "upgrade: {charts: {web: {range: '<1.10'}, api: {minimum_age: 3d}}}\n",
+    );
+    commit(&env, "2026-01-02T00:00:00Z", "Policy");
+    let done = run(&env, 0, "upgrade", &["--dry-run"]);
+    assert_eq!(titles(&done), ["Upgrade web to web-v1.9.0"]);
+}

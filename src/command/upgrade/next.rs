@@ -5,15 +5,15 @@ use std::cmp::Ordering;
 use anyhow::Result;
 use semver::Version;
 
-use super::subjects::Subject;
+use super::subjects::{Subject, What};
 use super::{Upgrade, order};
-use crate::command::choice::{allowed, versions_of};
+use crate::command::choice::{allowed, allowed_tag, versions_of};
 use crate::command::published::Known;
 use crate::error::{ExitStatus, Problem};
 use crate::model::chart::ChartRef;
 use crate::model::policy::Ranges;
 use crate::model::range::{Range, lenient_version};
-use crate::pins::{Form, Pin, locked, moved};
+use crate::pins::{Form, Pin, locked, moved, tag_prefix};
 use crate::plan::policy::ChartRule;
 use crate::plan::upgrade::{Move, hindrance, is_haptic, lock_of};
 
@@ -27,10 +27,10 @@ impl Upgrade<'_> {
         if !self.arguments.environments.is_empty() && !is_named {
             return Ok((Next::Nothing, None));
         }
-        let Some(chart) = &subject.chart else {
+        let Some((name, address)) = subject.what.named() else {
             return Ok((self.by_name(subject, pin)?, None));
         };
-        let mut rule = policy.rule(chart);
+        let mut rule = policy.rule(name, &address);
         let group = rule.group.clone();
         let before = order::before(self.policies, pin, &subject.pins);
         // Who names an environment and a version means both.
@@ -48,10 +48,12 @@ impl Upgrade<'_> {
             Some(why) => Some(format!("held: {why}")),
             None => hindrance(self.tree, digest.unwrap_or(pin))?,
         };
-        let next = match &self.arguments.to {
-            Some(to) => self.asked(chart, pin, to, &rule)?,
-            None if self.published.is_nobody() => Next::Nothing,
-            None => self.newer(chart, pin, &mut rule),
+        let next = match (&self.arguments.to, &subject.what) {
+            (Some(to), What::Chart(chart)) => self.asked(chart, pin, to, &rule)?,
+            (Some(to), _) => self.asked_of_git(subject, pin, to, &rule)?,
+            (None, _) if self.published.is_nobody() => Next::Nothing,
+            (None, What::Chart(chart)) => self.newer(chart, pin, &mut rule),
+            (None, _) => self.newer_tag(&address, pin, &rule),
         };
         let waits = match (&next, &before) {
             (Next::Moves(_), Some(before)) if !is_named => {
@@ -61,7 +63,10 @@ impl Upgrade<'_> {
         };
         let next = match (next, hindrance.or(waits)) {
             (Next::Moves(_) | Next::IsHigher(_), Some(why)) => Next::Stays(why),
-            (Next::Moves(moves), None) => self.with_digest(chart, moves, digest),
+            (Next::Moves(moves), None) => match &subject.what {
+                What::Chart(chart) => self.with_digest(chart, moves, digest),
+                _ => Next::Moves(moves),
+            },
             (next, _) => next,
         };
         Ok((next, group))
@@ -78,6 +83,43 @@ impl Upgrade<'_> {
             Some(version) => self.relocked(chart, pin, &version),
             None => Next::Nothing,
         }
+    }
+
+    /// The newest tag of a Git repository that the rule of the chart in it allows.
+    fn newer_tag(&mut self, address: &str, pin: &Pin, rule: &ChartRule) -> Next {
+        match allowed_tag(&mut self.published, address, pin, rule) {
+            Ok((newest, Some(tag))) if newest.is_newer => Next::Moves(vec![tag_move(pin, tag)]),
+            _ => Next::Nothing,
+        }
+    }
+
+    /// The tag that `--to` asks for: as it is written, or with the prefix that the pin has.
+    fn asked_of_git(
+        &mut self,
+        subject: &Subject,
+        pin: &Pin,
+        to: &str,
+        rule: &ChartRule,
+    ) -> Result<Next> {
+        let prefix = tag_prefix(&pin.value);
+        let (Some(prefix), Some(wanted)) = (prefix, lenient_version(to)) else {
+            return self.by_name(subject, pin);
+        };
+        if let Some(why) = rule.rejection(&wanted) {
+            return Err(rejected(&wanted, &subject.name, why).into());
+        }
+        let v = if pin.value[prefix.len()..].starts_with('v') && !to.starts_with('v') {
+            "v"
+        } else {
+            ""
+        };
+        let current = lenient_version(&pin.value[prefix.len()..]);
+        let order = current.map(|current| wanted.cmp_precedence(&current));
+        Ok(match order {
+            Some(Ordering::Equal) => Next::Nothing,
+            Some(Ordering::Less) if is_haptic(pin) => Next::IsHigher(lower(&wanted, pin)),
+            _ => Next::Moves(vec![tag_move(pin, format!("{prefix}{v}{to}"))]),
+        })
     }
 
     /// A range that has the newest version already, in a chart whose lock has an older one.
@@ -174,9 +216,7 @@ impl Upgrade<'_> {
             },
         };
         if let Some(why) = rule.rejection(&version) {
-            return Err(Problem::invalid(format!("{version} of `{}` {why}", chart.name))
-                .hint("name a higher version, or correct the values; a rejection that no longer holds is taken out of `rejected:` in `.haptic-scaffold.yaml`")
-                .into());
+            return Err(rejected(&version, &chart.name, why).into());
         }
         if let Some((most, why)) = &rule.rule.most
             && version.cmp_precedence(most).is_gt()
@@ -199,15 +239,33 @@ impl Upgrade<'_> {
         };
         Ok(match version.cmp_precedence(&current) {
             Ordering::Equal if version.build == current.build => Next::Nothing,
-            Ordering::Less if is_haptic(pin) => Next::IsHigher(
-                Problem::invalid(format!(
-                    "{version} is lower than {current} in {}:{}, and HAPTIC never goes back: its CRDs and configuration don't come down again",
-                    pin.file, pin.line
-                ))
-                .hint("a version that fails is answered by a higher one or by corrected values: `--to` names a higher one"),
-            ),
+            Ordering::Less if is_haptic(pin) => Next::IsHigher(lower(&version, pin)),
             _ => move_to(chart, pin, &known, &version, rule),
         })
+    }
+}
+
+/// Why a rejected version isn't had by hand either.
+fn rejected(version: &Version, chart: &str, why: &str) -> Problem {
+    Problem::invalid(format!("{version} of `{chart}` {why}"))
+        .hint("name a higher version, or correct the values; a rejection that no longer holds is taken out of `rejected:` in `.haptic-scaffold.yaml`")
+}
+
+/// Why a lower version of HAPTIC is refused.
+fn lower(version: &Version, pin: &Pin) -> Problem {
+    Problem::invalid(format!(
+        "{version} is lower than {} in {}:{}, and HAPTIC never goes back: its CRDs and configuration don't come down again",
+        pin.value, pin.file, pin.line
+    ))
+    .hint("a version that fails is answered by a higher one or by corrected values: `--to` names a higher one")
+}
+
+fn tag_move(pin: &Pin, tag: String) -> Move {
+    Move {
+        pin: pin.clone(),
+        chart: pin.chart.clone().unwrap_or_default(),
+        version: tag.clone(),
+        to: tag,
     }
 }
 

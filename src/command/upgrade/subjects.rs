@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 
 use crate::cli::upgrade::UpgradeArgs;
-use crate::command::pins::chart_of;
+use crate::command::pins::{chart_of, git_of};
 use crate::error::Problem;
 use crate::model::chart::ChartRef;
 use crate::pins::{Kind, Pin, Source};
@@ -14,18 +14,39 @@ use crate::pins::{Kind, Pin, Source};
 pub(super) struct Subject {
     /// Its name, or its address where others have the same name.
     pub(super) name: String,
-    /// The chart; an image or a Git repository is none.
-    pub(super) chart: Option<ChartRef>,
+    /// What it is.
+    pub(super) what: What,
     /// Its pins, by file and place.
     pub(super) pins: Vec<Pin>,
+}
+
+/// What has versions.
+pub(super) enum What {
+    /// A chart of a registry or a Helm repository.
+    Chart(ChartRef),
+    /// A chart that lies in the Git repository of this address, by its name there.
+    Git(String, String),
+    /// An image or a Git repository that was asked for by name.
+    Named,
+}
+
+impl What {
+    /// The chart's name and its address.
+    pub(super) fn named(&self) -> Option<(&str, String)> {
+        match self {
+            Self::Chart(chart) => Some((&chart.name, chart.address())),
+            Self::Git(address, name) => Some((name, address.clone())),
+            Self::Named => None,
+        }
+    }
 }
 
 impl Subject {
     /// Whether it is what people call by this name.
     fn is(&self, wanted: &str) -> bool {
-        let chart = self.chart.as_ref();
+        let named = self.what.named();
         self.name == wanted
-            || chart.is_some_and(|chart| chart.name == wanted || chart.address() == wanted)
+            || named.is_some_and(|(name, address)| name == wanted || address == wanted)
     }
 }
 
@@ -50,7 +71,7 @@ pub(super) fn wanted(pins: &[Pin], arguments: &UpgradeArgs) -> Result<Vec<Subjec
                     .hint("name it by its address: `haptic-scaffold pins --output json` has it under `source`")
                     .into());
             }
-            ([subject], None) if subject.chart.is_none() => {
+            ([subject], None) if matches!(subject.what, What::Named) => {
                 return Err(Problem::usage(format!(
                     "`{one}` is no chart, and is moved only to a version that is named"
                 ))
@@ -73,25 +94,30 @@ pub(super) fn wanted(pins: &[Pin], arguments: &UpgradeArgs) -> Result<Vec<Subjec
 }
 
 fn charts(pins: &[Pin]) -> Vec<Subject> {
-    let mut by_address: BTreeMap<String, (ChartRef, Vec<Pin>)> = BTreeMap::new();
+    let mut by_address: BTreeMap<(String, String), (What, Vec<Pin>)> = BTreeMap::new();
     for pin in pins {
-        if let Some(chart) = chart_of(pin) {
-            let entry = by_address.entry(chart.address());
-            let (_, pins) = entry.or_insert_with(|| (chart, Vec::new()));
+        let what = match (chart_of(pin), git_of(pin)) {
+            (Some(chart), _) => What::Chart(chart),
+            (None, Some((name, address))) => What::Git(address.to_owned(), name.to_owned()),
+            (None, None) => continue,
+        };
+        if let Some((name, address)) = what.named() {
+            let entry = by_address.entry((address, name.to_owned()));
+            let (_, pins) = entry.or_insert_with(|| (what, Vec::new()));
             pins.push(pin.clone());
         }
     }
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
-    for (chart, _) in by_address.values() {
-        *names.entry(chart.name.clone()).or_default() += 1;
+    for (_, name) in by_address.keys() {
+        *names.entry(name.clone()).or_default() += 1;
     }
-    let subject = |(address, (chart, pins)): (String, (ChartRef, Vec<Pin>))| Subject {
-        name: if names.get(&chart.name) == Some(&1) {
-            chart.name.clone()
+    let subject = |((address, name), (what, pins)): ((String, String), (What, Vec<Pin>))| Subject {
+        name: if names.get(&name) == Some(&1) {
+            name
         } else {
             address
         },
-        chart: Some(chart),
+        what,
         pins,
     };
     by_address.into_iter().map(subject).collect()
@@ -101,6 +127,7 @@ fn charts(pins: &[Pin]) -> Vec<Subject> {
 fn others(pins: &[Pin], wanted: &[String]) -> Vec<Subject> {
     let name = |pin: &Pin| match (pin.kind, &pin.source) {
         (Kind::Chart, _) => None,
+        (Kind::Git, _) if git_of(pin).is_some() => None,
         (Kind::Git, Source::Address(address)) => Some(address.clone()),
         _ => pin.chart.clone(),
     };
@@ -108,7 +135,7 @@ fn others(pins: &[Pin], wanted: &[String]) -> Vec<Subject> {
         let pins = pins.iter().filter(|pin| name(pin).as_ref() == Some(wanted));
         Subject {
             name: wanted.clone(),
-            chart: None,
+            what: What::Named,
             pins: pins.cloned().collect(),
         }
     };
