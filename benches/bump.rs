@@ -21,7 +21,8 @@ use haptic_scaffold::model::env::Env;
 use haptic_scaffold::model::repo_path::RepoPath;
 use haptic_scaffold::model::tree::{Entry, Tree as _};
 use haptic_scaffold::pins::look;
-use haptic_scaffold::plan::upgrade::{Bundle, Move, plan};
+use haptic_scaffold::plan::bundle::{Bundle, Move};
+use haptic_scaffold::plan::upgrade::plan;
 
 /// What git does without an index: one tree after the other, from the file's folder up to the top. `$1` repository, `$2` path, `$3` version.
 const TREES: &str = r#"

@@ -42,6 +42,18 @@ impl Policies {
         }
         let depth = |folder: &Option<RepoPath>| folder.as_ref().map_or(0, |f| f.parts().count());
         all.sort_by_key(|(folder, _)| std::cmp::Reverse(depth(folder)));
+        // A file that says nothing of upgrades, as a scaffold writes it, takes away nothing of the one above.
+        for index in 0..all.len() {
+            let (own, above) = all.split_at_mut(index + 1);
+            let (folder, policy) = &mut own[index];
+            let upper = above.iter().find(|(upper, upper_policy)| {
+                upper_policy.says_upgrades()
+                    && folder.as_ref().is_some_and(|f| is_above(upper.as_ref(), f))
+            });
+            if let (false, Some((_, upper))) = (policy.says_upgrades(), upper) {
+                policy.inherit(upper);
+            }
+        }
         Ok(Self { all, none })
     }
 
@@ -65,6 +77,10 @@ impl Policies {
         names.dedup();
         names
     }
+}
+
+fn is_above(folder: Option<&RepoPath>, path: &RepoPath) -> bool {
+    folder.is_none() || path.as_str().starts_with(&RepoPath::prefix(folder))
 }
 
 /// Whether a file is one with a policy.

@@ -7,8 +7,10 @@ use super::commit::{self, Commit};
 use super::differences::differences;
 use super::said;
 use super::target::Head;
+use crate::error::Problem;
+use crate::plan::bundle::OFFERS;
 use crate::plan::change::Change;
-use crate::plan::message::{DIGEST_TRAILER, KEY_TRAILER, digest_of};
+use crate::plan::message::{DIGEST_TRAILER, KEY_TRAILER, VERSION_TRAILER, digest_of};
 
 /// What became of the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +72,63 @@ pub fn offer(
     })
 }
 
+/// An offer of an earlier run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OldOffer {
+    /// Its branch.
+    pub branch: String,
+    /// What it is about.
+    pub key: String,
+    /// The versions that it offers.
+    pub versions: Vec<String>,
+}
+
+/// The offers of upgrades that aren't merged into a commit.
+///
+/// # Errors
+/// When the branches can't be read.
+pub fn offers(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
+    let git = |why: git2::Error| said("list the branches", &why);
+    let mut found = Vec::new();
+    let references = repository
+        .references_glob(&format!("refs/heads/{OFFERS}upgrade-*"))
+        .map_err(git)?;
+    for reference in references {
+        let reference = reference.map_err(git)?;
+        let (Ok(name), Ok(tip)) = (reference.shorthand(), reference.peel_to_commit()) else {
+            continue;
+        };
+        let is_merged = base == tip.id()
+            || repository
+                .graph_descendant_of(base, tip.id())
+                .unwrap_or(false);
+        if let (Some(key), false) = (trailer(&tip, KEY_TRAILER), is_merged) {
+            found.push(OldOffer {
+                branch: name.to_owned(),
+                key,
+                versions: trailers(&tip, VERSION_TRAILER),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// A branch whose name is the folder of all offers leaves no room for them.
+///
+/// # Errors
+/// When there is such a branch.
+pub fn check_room(repository: &Repository) -> Result<()> {
+    let name = OFFERS.trim_end_matches('/');
+    match repository.find_reference(&format!("refs/heads/{name}")) {
+        Ok(_) => Err(Problem::failed(format!(
+            "cannot make branches `{OFFERS}…`: there is a branch `{name}`"
+        ))
+        .hint(format!("git branch -m {name} another-name"))
+        .into()),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Moving a branch that is checked out would leave its files behind: the next commit there would take the change back.
 fn is_checked_out(repository: &Repository, branch: &str) -> bool {
     let has = |repository: &Repository| {
@@ -82,7 +141,10 @@ fn is_checked_out(repository: &Repository, branch: &str) -> bool {
         let opened = worktree.and_then(|worktree| Repository::open_from_worktree(&worktree));
         opened.is_ok_and(|opened| has(&opened))
     });
-    elsewhere || (!repository.is_bare() && has(repository))
+    // Of a linked work tree the main one is somewhere else, and in no list.
+    let main = Repository::open(repository.commondir());
+    let is_main = main.is_ok_and(|main| !main.is_bare() && has(&main));
+    elsewhere || is_main || (!repository.is_bare() && has(repository))
 }
 
 /// What a commit changes, digested as changes are: another digest than its own trailer says that somebody amended it.
@@ -115,12 +177,16 @@ fn is_ours(
 }
 
 fn trailer(commit: &git2::Commit<'_>, name: &str) -> Option<String> {
+    trailers(commit, name).pop()
+}
+
+fn trailers(commit: &git2::Commit<'_>, name: &str) -> Vec<String> {
     let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
     let prefix = format!("{name}: ");
-    message
+    let values = message
         .lines()
-        .rev()
-        .find_map(|line| line.strip_prefix(&prefix).map(str::to_owned))
+        .filter_map(|line| line.strip_prefix(&prefix));
+    values.map(str::to_owned).collect()
 }
 
 fn trailer_of(change: &Change, name: &str) -> Option<String> {

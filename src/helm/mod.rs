@@ -43,8 +43,10 @@ pub fn is_there(env: &Env) -> bool {
 
 /// Renders an archive (`.tgz`) as `helm template` does.
 ///
+/// The chart's schema isn't looked at: it may name files of this machine and addresses of others, which helm would read.
+///
 /// # Errors
-/// Why it can't be rendered: what `helm` says, its first lines.
+/// Why it can't be rendered: what `helm` says, its first lines, with every value of the release blanked.
 pub fn template(env: &Env, archive: &[u8], release: &Release<'_>) -> Result<String, String> {
     let home = tempfile::tempdir().map_err(|why| format!("no folder for it: {why}"))?;
     let write = |name: &str, bytes: &[u8]| {
@@ -57,11 +59,14 @@ pub fn template(env: &Env, archive: &[u8], release: &Release<'_>) -> Result<Stri
     let mut command = Command::new("helm");
     let kept = KEPT.iter().filter_map(|name| Some((*name, env.get(name)?)));
     command
-        .args(["template", release.name])
-        .arg(&chart)
-        .args(["--namespace", release.namespace, "--include-crds"])
+        .args(["template", "--include-crds", "--skip-schema-validation"])
+        .arg(format!("--namespace={}", release.namespace))
         .arg("--values")
         .arg(&values)
+        // What follows is never read as a flag.
+        .arg("--")
+        .arg(release.name)
+        .arg(&chart)
         .env_clear()
         .envs(kept)
         .envs(own_homes(home.path()))
@@ -76,7 +81,17 @@ pub fn template(env: &Env, archive: &[u8], release: &Release<'_>) -> Result<Stri
     // The path of the archive is of this run alone.
     let said = err.replace(&*home.path().to_string_lossy(), "");
     let said: Vec<&str> = said.trim().lines().take(10).collect();
-    Err(said.join("\n"))
+    Err(blanked(said.join("\n"), release.values))
+}
+
+/// A message without any text of the values: it may be a password.
+fn blanked(message: String, values: &Value) -> String {
+    match values {
+        Value::String(text) if text.len() > 2 => message.replace(text, "***"),
+        Value::Array(items) => items.iter().fold(message, blanked),
+        Value::Object(map) => map.values().fold(message, blanked),
+        _ => message,
+    }
 }
 
 /// Folders of its own, so that nothing of the user's is read or written.
@@ -124,4 +139,17 @@ fn ended(child: &mut Child) -> Result<ExitStatus, String> {
     let _ = child.kill().is_ok();
     let _ = child.wait().is_ok();
     Err(format!("`helm` took more than {MOST_SECONDS} seconds"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn no_value_is_repeated() {
+        let values = json!({"a": {"password": "hunter2"}, "list": ["s3cret", 1], "short": "a"});
+        let said = blanked("'hunter2' and s3cret fail at a".to_owned(), &values);
+        assert_eq!(said, "'***' and *** fail at a");
+    }
 }

@@ -36,7 +36,7 @@ pub use encoding::look_at_bytes;
 pub use file::{Findings, look};
 pub use found::{Form, Kind, Pin, Source, Unread};
 pub use join::{Joined, join};
-pub use newest::{Newest, newest};
+pub use newest::{Newest, admitted, newest};
 pub use prefilter::{may_have_pins, may_name_pins};
 pub use ranges::moved;
 pub use rule::{Barred, Rule};

@@ -53,8 +53,16 @@ pub fn newest(pin: &Pin, published: &[Version], rule: &Rule) -> Newest {
 fn of_range(pin: &Pin, range: &Range, published: &[Version], rule: &Rule) -> Newest {
     let inside = range.newest(published.iter()).cloned();
     let may_be_pre = rule.prereleases == Some(true);
+    // HAPTIC stays within its minor here too.
+    let minor = inside.as_ref().map(|inside| (inside.major, inside.minor));
+    let is_far = |version: &Version| {
+        is_haptic(pin) && rule.range.is_none() && minor != Some((version.major, version.minor))
+    };
     let allowed = |version: &&Version| {
-        is_release(version, may_be_pre) && rule.allows(version) && rule.against(version).is_none()
+        is_release(version, may_be_pre)
+            && rule.allows(version)
+            && rule.against(version).is_none()
+            && (rule.ranges == Ranges::Leave || !is_far(version))
     };
     let all = highest(published.iter().filter(allowed));
     let outside = all.filter(|all| {
@@ -99,7 +107,7 @@ fn of_range(pin: &Pin, range: &Range, published: &[Version], rule: &Rule) -> New
 
 fn of_exact(pin: &Pin, current: &Version, published: &[Version], rule: &Rule) -> Newest {
     let may_be_pre = rule.prereleases.unwrap_or(!current.pre.is_empty());
-    let is_in_minor = pin.chart.as_deref() == Some(haptic::CHART) && rule.range.is_none();
+    let is_in_minor = is_haptic(pin) && rule.range.is_none();
     let is_near = |version: &Version| {
         rule.allows(version)
             && (!is_in_minor || (version.major, version.minor) == (current.major, current.minor))
@@ -143,6 +151,32 @@ fn passed_over(
     });
     let all: Vec<String> = barred.into_iter().chain(far).collect();
     (!all.is_empty()).then(|| all.join("; "))
+}
+
+fn is_haptic(pin: &Pin) -> bool {
+    pin.chart.as_deref() == Some(haptic::CHART)
+}
+
+/// A published version that a moved range would take and that nobody may get, and why; nothing where all that it takes may be had.
+pub fn admitted(
+    old: &str,
+    new: &str,
+    published: &[Version],
+    rule: &Rule,
+) -> Option<(Version, String)> {
+    let (old, new) = (Range::parse(old).ok()?, Range::parse(new).ok()?);
+    let taken = published
+        .iter()
+        .filter(|version| new.matches(version) && !old.matches(version));
+    let barred = taken.filter_map(|version| {
+        let why = match rule.against(version) {
+            Some(why) => why.to_owned(),
+            None if !rule.allows(version) => "is outside of the policy's range".to_owned(),
+            None => return None,
+        };
+        Some((version.clone(), why))
+    });
+    barred.max_by(|(one, _), (other, _)| one.cmp(other))
 }
 
 fn is_release(version: &Version, may_be_pre: bool) -> bool {

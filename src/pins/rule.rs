@@ -10,6 +10,8 @@ use crate::model::range::Range;
 pub struct Rule {
     /// Only these. Without it: for HAPTIC those of the pin's own minor, for other charts all.
     pub range: Option<Range>,
+    /// Only these too: what the pin itself takes, where its lock moves.
+    pub within: Option<Range>,
     /// Whether pre-releases count. Without it: where the pin is one itself.
     pub prereleases: Option<bool>,
     /// What is never offered, and why.
@@ -42,10 +44,11 @@ impl Rule {
 
     /// Whether a version is in the range, if there is one. A pre-release that the team wants is in it where its release would be.
     pub fn allows(&self, version: &Version) -> bool {
-        let release = Version::new(version.major, version.minor, version.patch);
-        self.range.as_ref().is_none_or(|range| {
-            range.matches(version) || self.prereleases == Some(true) && range.matches(&release)
-        })
+        let is_within = |range: &Range| {
+            range.matches(version)
+                || self.prereleases == Some(true) && range.matches(&release(version))
+        };
+        self.range.iter().all(is_within) && self.within.iter().all(|range| range.matches(version))
     }
 }
 
@@ -53,7 +56,13 @@ impl Barred {
     fn has(&self, version: &Version) -> bool {
         match self.versions.exact() {
             Some(exact) => exact.cmp_precedence(version).is_eq(),
-            None => self.versions.matches(version),
+            // A pre-release is barred where its release is.
+            None => self.versions.matches(version) || self.versions.matches(&release(version)),
         }
     }
+}
+
+/// The release that a version is or is before.
+fn release(version: &Version) -> Version {
+    Version::new(version.major, version.minor, version.patch)
 }

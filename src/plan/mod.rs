@@ -4,6 +4,7 @@
 //! Nothing here touches a file, git, the environment, the clock, the network or a terminal.
 
 pub mod answers_file;
+pub mod bundle;
 pub mod change;
 pub mod chart_files;
 pub mod lock;

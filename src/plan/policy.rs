@@ -23,6 +23,7 @@ const EVERY: &str = "*";
 pub struct Policy {
     charts: BTreeMap<String, ChartRule>,
     rejected: Vec<(String, Version, String)>,
+    says_upgrades: bool,
     /// Parts of the repository in the order in which a version reaches them.
     pub environments: Vec<Stage>,
 }
@@ -70,7 +71,10 @@ impl Policy {
     pub fn of(recorded: &Recorded, place: &str, text: &str) -> Result<Self> {
         let at = At { place, text };
         let upgrade = recorded.upgrade.clone().unwrap_or_default();
-        let mut policy = Self::default();
+        let mut policy = Self {
+            says_upgrades: recorded.upgrade.is_some(),
+            ..Self::default()
+        };
         for (name, chart) in &upgrade.charts {
             let rule = chart_rule(chart, &at, &["upgrade", "charts", name])?;
             policy.charts.insert(name.clone(), rule);
@@ -104,6 +108,19 @@ impl Policy {
             }
         }
         rule
+    }
+
+    /// Whether anything was said about upgrades.
+    pub fn says_upgrades(&self) -> bool {
+        self.says_upgrades
+    }
+
+    /// Takes what another one says of charts, and its environments where there are none.
+    pub fn inherit(&mut self, other: &Self) {
+        self.charts.clone_from(&other.charts);
+        if self.environments.is_empty() {
+            self.environments.clone_from(&other.environments);
+        }
     }
 
     /// Takes over what another one says was rejected.
@@ -209,6 +226,7 @@ fn chart_rule(chart: &ChartPolicy, at: &At<'_>, keys: &[&str]) -> Result<ChartRu
         range: range
             .map(|text| at.range(&with("range"), text))
             .transpose()?,
+        within: None,
         prereleases: chart.prereleases,
         barred: Vec::new(),
         most: None,
@@ -260,9 +278,11 @@ fn stage(one: &Environment, at: &At<'_>) -> Result<Stage> {
         Some("command") => After::Command,
         Some(text) => After::Seconds(at.seconds(&["upgrade", "environments"], text)?),
     };
+    // `/prod` is seen from the top too.
+    let paths = one.paths.iter().map(|path| path.trim_start_matches('/'));
     Ok(Stage {
         name: one.name.clone(),
-        paths: one.paths.clone(),
+        paths: paths.map(str::to_owned).collect(),
         after,
     })
 }

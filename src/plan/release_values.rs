@@ -40,20 +40,34 @@ pub fn of(tree: &dyn Tree, pin: &Pin) -> Result<Option<ReleaseValues>> {
     if !found.files.contains(&pin.file) {
         found.file(tree, &pin.file)?;
     }
-    match kind {
-        "HelmRelease" => Ok(found.flux(tree, &|one| text(one, "/metadata/name") == name)?),
-        "OCIRepository" => Ok(found.flux(tree, &|one| {
+    let release = match kind {
+        "HelmRelease" => found.flux(tree, &|one| text(one, "/metadata/name") == name)?,
+        "OCIRepository" => found.flux(tree, &|one| {
             text(one, "/spec/chartRef/name") == name
                 && text(one, "/spec/chartRef/kind") == "OCIRepository"
-        })?),
-        "Application" => argo(tree, pin, &found, name),
-        _ => Ok(None),
-    }
+        })?,
+        "Application" => argo(tree, pin, &found, name)?,
+        _ => None,
+    };
+    // What no cluster would take is none, and no other program is given it.
+    Ok(release.filter(|one| is_name(&one.release) && is_name(&one.namespace)))
+}
+
+/// Whether a text is a name of a release or a namespace (RFC 1123, as Helm and Kubernetes demand it).
+fn is_name(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    let is_end = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    text.len() <= 63
+        && text.chars().all(inner)
+        && is_end(text.chars().next())
+        && is_end(text.chars().last())
 }
 
 /// Objects and generated ConfigMaps, those of bases first.
 #[derive(Default)]
 struct Found {
+    /// Folders whose kustomization was read: a circle ends, and a diamond is read once.
+    folders: Vec<Option<RepoPath>>,
     files: Vec<RepoPath>,
     objects: Vec<Value>,
     /// Name and key of a generated ConfigMap, and its file.
@@ -62,6 +76,10 @@ struct Found {
 
 impl Found {
     fn folder(&mut self, tree: &dyn Tree, folder: Option<&RepoPath>, depth: usize) -> Result<()> {
+        if self.folders.contains(&folder.cloned()) {
+            return Ok(());
+        }
+        self.folders.push(folder.cloned());
         let prefix = RepoPath::prefix(folder);
         for name in ["kustomization.yaml", "kustomization.yml", "Kustomization"] {
             let Some(text) = read_text(tree, &RepoPath::parse(&format!("{prefix}{name}"))?)? else {
@@ -84,6 +102,9 @@ impl Found {
     }
 
     fn file(&mut self, tree: &dyn Tree, path: &RepoPath) -> Result<()> {
+        if self.files.contains(path) {
+            return Ok(());
+        }
         if let Some(text) = read_text(tree, path)? {
             self.files.push(path.clone());
             self.objects.extend(documents(&text));
@@ -330,5 +351,18 @@ mod tests {
     fn half_of_the_values_is_nothing() {
         let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web}\nspec:\n  chart: {spec: {chart: web, version: 1.0.0}}\n  valuesFrom: [{kind: Secret, name: more}]\n";
         assert_eq!(values(&[("web.yaml", release)]), None);
+        let odd = release.replace(
+            "valuesFrom: [{kind: Secret, name: more}]",
+            "releaseName: --post-renderer=sh",
+        );
+        assert_eq!(values(&[("web.yaml", &odd)]), None);
+    }
+
+    #[test]
+    fn a_circle_of_kustomizations_ends() {
+        let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: a}\nspec: {chart: {spec: {chart: web, version: 1.0.0}}, values: {a: 1}}\n";
+        let many = format!("resources: [{}web.yaml]\n", "., ../k, ".repeat(40));
+        let found = values(&[("k/web.yaml", release), ("k/kustomization.yaml", &many)]);
+        assert_eq!(found.unwrap().values, json!({"a": 1}));
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
+use super::bundle::{Bundle, Kept, Move};
 use super::change::{Change, Commit, FileChange, Verdict};
 use super::message::{DIGEST_TRAILER, KEY_TRAILER, Message, VERSION_TRAILER, digest};
 use crate::error::Problem;
@@ -11,47 +12,7 @@ use crate::haptic;
 use crate::model::range::lenient_version;
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::{Entry, Tree, read_text};
-use crate::pins::{Pin, edit, follow, locked};
-
-/// What the names of branches with offers begin with.
-pub const OFFERS: &str = "haptic-scaffold/";
-
-/// One pin and what it gets.
-#[derive(Debug, Clone)]
-pub struct Move {
-    /// The pin.
-    pub pin: Pin,
-    /// What its version is of.
-    pub chart: String,
-    /// The new text; a range that takes the new version in already stays.
-    pub to: String,
-    /// The new version.
-    pub version: String,
-}
-
-/// A pin that stays, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
-    /// File and line.
-    pub place: String,
-    /// Why.
-    pub why: String,
-}
-
-/// Pins that move together: of one chart or group, in one environment where the repository has some.
-#[derive(Debug, Clone, Default)]
-pub struct Bundle {
-    /// The chart's name or address, or the group's name.
-    pub name: String,
-    /// Whether it is of a group.
-    pub is_group: bool,
-    /// The environment.
-    pub environment: Option<String>,
-    /// What moves.
-    pub moves: Vec<Move>,
-    /// What stays although something is newer.
-    pub kept: Vec<Kept>,
-}
+use crate::pins::{Pin, edit, follow};
 
 /// A part of a request's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,48 +23,6 @@ pub struct Section {
     pub text: String,
     /// Whether it is shown only when asked for.
     pub is_folded: bool,
-}
-
-impl Bundle {
-    /// What the change is about: never a version.
-    pub fn key(&self) -> String {
-        let group = if self.is_group { "group:" } else { "" };
-        let environment = self.environment.as_ref();
-        let environment = environment.map(|name| format!(" {name}"));
-        format!(
-            "upgrade {group}{}{}",
-            self.name,
-            environment.unwrap_or_default()
-        )
-    }
-
-    fn branch(&self) -> String {
-        format!("{OFFERS}{}", slug(&self.key()))
-    }
-
-    fn title(&self) -> String {
-        let mut of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for one in &self.moves {
-            let versions = of.entry(&one.chart).or_default();
-            if !versions.contains(&one.version.as_str()) {
-                versions.push(&one.version);
-            }
-        }
-        let place = self.environment.as_ref().map(|name| format!(" in {name}"));
-        let place = place.unwrap_or_default();
-        if self.is_group {
-            let all: Vec<String> = of
-                .iter()
-                .map(|(chart, versions)| format!("{chart} {}", versions.join(", ")))
-                .collect();
-            return format!("Upgrade {} ({}){place}", self.name, all.join("; "));
-        }
-        let mut versions = of.values().flatten();
-        match (versions.next(), versions.next()) {
-            (Some(one), None) => format!("Upgrade {} to {one}{place}", self.name),
-            _ => format!("Upgrade {}{place}", self.name),
-        }
-    }
 }
 
 /// Why a pin of a chart isn't moved although something is newer; nothing where it may be.
@@ -125,6 +44,14 @@ pub fn hindrance(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
     if let Some(why) = lock_hindrance(tree, pin)? {
         return Ok(Some(why));
     }
+    held(tree, pin)
+}
+
+/// What a comment at a pin, or on the line above, says against moving it: `# hold: reason`.
+///
+/// # Errors
+/// When the repository can't be read.
+pub fn held(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
     let Some(Entry::File(bytes)) = tree.entry(&pin.file)? else {
         return Ok(None);
     };
@@ -170,25 +97,45 @@ pub fn lock_of(tree: &dyn Tree, pin: &Pin) -> Result<Option<(String, String)>> {
 
 /// A dependency moves with its lock, and not where the archive itself lies in the repository.
 fn lock_hindrance(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
-    let Some((chart, lock)) = lock_of(tree, pin)? else {
+    let is_old = pin.file.name() == "requirements.yaml";
+    if !is_old && pin.file.name() != "Chart.yaml" {
         return Ok(None);
-    };
-    if let Err(why) = follow(&chart, &chart, &lock, &[]) {
+    }
+    if is_old
+        && tree
+            .entry(&beside(&pin.file, "requirements.lock")?)?
+            .is_some()
+    {
+        let why =
+            "requirements.lock beside it has to move with it: helm dependency update does both";
+        return Ok(Some(why.to_owned()));
+    }
+    let lock = lock_of(tree, pin)?;
+    if let Some(Err(why)) = lock
+        .as_ref()
+        .map(|(chart, lock)| follow(chart, chart, lock, &[]))
+    {
         return Ok(Some(why.to_string()));
     }
     let name = pin.chart.as_deref().unwrap_or_default();
-    let version = locked(&chart, &lock, pin.span.start).unwrap_or_default();
-    for vendored in [
-        format!("charts/{name}-{version}.tgz"),
-        format!("charts/{name}"),
-    ] {
-        if tree.entry(&beside(&pin.file, &vendored)?)?.is_some() {
-            return Ok(Some(format!(
-                "the chart itself lies in `{vendored}` beside it: helm dependency update moves all of it"
-            )));
-        }
-    }
-    Ok(None)
+    let vendored = beside(&pin.file, "charts")?;
+    let archives = match tree.entry(&vendored)? {
+        Some(Entry::Folder) => tree.files(Some(&vendored))?,
+        _ => Vec::new(),
+    };
+    let is_of_chart = |path: &&RepoPath| {
+        let below = path
+            .as_str()
+            .strip_prefix(vendored.as_str())
+            .unwrap_or_default();
+        let rest = below.trim_start_matches('/').strip_prefix(name);
+        rest.is_some_and(|rest| {
+            rest.starts_with('/') || rest.starts_with('-') && rest.ends_with(".tgz")
+        })
+    };
+    Ok(archives.iter().find(is_of_chart).map(|path| {
+        format!("the chart itself lies in `{path}`: helm dependency update moves all of it")
+    }))
 }
 
 /// Moves the pins of a bundle.
@@ -369,35 +316,4 @@ fn notes(moves: &[Move]) -> Vec<&'static str> {
 /// Whether a pin is of HAPTIC's chart.
 pub fn is_haptic(pin: &Pin) -> bool {
     pin.chart.as_deref() == Some(haptic::CHART)
-}
-
-/// A chart's name or address as a part of a branch's name.
-fn slug(name: &str) -> String {
-    let mut slug = String::new();
-    for c in name.chars() {
-        if c.is_ascii_alphanumeric() || c == '.' || c == '_' {
-            slug.push(c);
-        } else if !slug.ends_with('-') {
-            slug.push('-');
-        }
-    }
-    slug.trim_matches(['-', '.']).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_branch_is_named_after_the_chart() {
-        assert_eq!(slug("haptic"), "haptic");
-        assert_eq!(
-            slug("oci://r.example.org:5000/x/haptic"),
-            "oci-r.example.org-5000-x-haptic"
-        );
-        assert_eq!(
-            slug("https://charts.example.org#web"),
-            "https-charts.example.org-web"
-        );
-    }
 }

@@ -31,6 +31,7 @@ mod pins;
 mod pins_cases;
 mod pki;
 mod policy;
+mod policy_traps;
 mod real_cluster;
 mod real_programs;
 mod real_registries;

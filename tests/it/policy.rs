@@ -8,7 +8,7 @@ const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmReposit
 const RELEASE: &str = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: NAME, namespace: flux-system}\nspec:\n  chart:\n    spec:\n      chart: CHART\n      version: VERSION\n      sourceRef: {kind: HelmRepository, name: charts}\n";
 
 /// A repository with releases at some places, and a policy.
-fn repo(policy: &str, releases: &[(&str, &str, &str)]) -> TestEnv {
+pub fn repo(policy: &str, releases: &[(&str, &str, &str)]) -> TestEnv {
     let env = TestEnv::new();
     std::fs::create_dir(env.path("repo")).expect("a folder");
     env.git("repo", &["init", "-q", "-b", "main"]);
@@ -21,7 +21,7 @@ fn repo(policy: &str, releases: &[(&str, &str, &str)]) -> TestEnv {
     env
 }
 
-fn write_release(env: &TestEnv, file: &str, chart: &str, version: &str) {
+pub fn write_release(env: &TestEnv, file: &str, chart: &str, version: &str) {
     let name = file.replace(['/', '.'], "-");
     let text = RELEASE
         .replace("NAME", &name)
@@ -30,7 +30,7 @@ fn write_release(env: &TestEnv, file: &str, chart: &str, version: &str) {
     env.write(&format!("repo/{file}"), &text);
 }
 
-fn commit(env: &TestEnv, date: &str, message: &str) {
+pub fn commit(env: &TestEnv, date: &str, message: &str) {
     env.git("repo", &["add", "."]);
     let mut git = env.command("git");
     git.args(["-C", "repo", "commit", "-qm", message]);
@@ -41,19 +41,19 @@ fn commit(env: &TestEnv, date: &str, message: &str) {
     assert!(done.is_ok_and(|done| done.status.success()), "commits");
 }
 
-fn run(env: &TestEnv, code: i32, command: &str, more: &[&str]) -> Value {
+pub fn run(env: &TestEnv, code: i32, command: &str, more: &[&str]) -> Value {
     let mut arguments = vec!["-C", "repo", command, "--output", "json"];
     arguments.extend(["--versions", "versions.yaml"]);
     arguments.extend(more);
     env.expect(code, &arguments).json()
 }
 
-fn titles(done: &Value) -> Vec<&str> {
+pub fn titles(done: &Value) -> Vec<&str> {
     let changes = done["changes"].as_array().into_iter().flatten();
     changes.filter_map(|one| one["title"].as_str()).collect()
 }
 
-fn kept(done: &Value) -> Vec<&str> {
+pub fn kept(done: &Value) -> Vec<&str> {
     let kept = done["not_moved"].as_array().into_iter().flatten();
     kept.filter_map(|one| one["why"].as_str()).collect()
 }
@@ -222,7 +222,7 @@ fn charts_of_a_group_move_in_one_change() {
     );
     let front = &done["changes"][1];
     assert_eq!(front["key"], "upgrade group:front");
-    assert_eq!(front["branch"], "haptic-scaffold/upgrade-group-front");
+    assert_eq!(front["branch"], "haptic-scaffold/upgrade-group--front");
     assert_eq!(front["files"].as_array().map(Vec::len), Some(2));
 }
 
@@ -244,7 +244,7 @@ fn a_version_reaches_environments_in_their_order() {
     assert_eq!(first["changes"][0]["key"], "upgrade web staging");
     assert_eq!(
         first["changes"][0]["branch"],
-        "haptic-scaffold/upgrade-web-staging"
+        "haptic-scaffold/upgrade-web--staging"
     );
     // Merged just now: production waits.
     write_release(&env, "staging/web.yaml", "web", "1.1.0");
@@ -253,7 +253,10 @@ fn a_version_reaches_environments_in_their_order() {
     assert!(titles(&waits).is_empty(), "{waits}");
     assert_eq!(
         kept(&waits),
-        ["`production` follows 3 days after `staging`, which has 1.1.0 since 2099-01-01"]
+        [
+            "`production` follows 3 days after `staging`, which has 1.1.0 since 2099-01-01",
+            "1.1.0 waits for `production`, which has 1.0.0"
+        ]
     );
     let now = run(
         &env,
@@ -328,7 +331,7 @@ fn the_stages_of_a_fleet_are_its_environments() {
     assert_eq!(titles(&done), ["Upgrade haptic to 0.2.2 in staging"]);
     let files = done["changes"][0]["files"].as_array().map(Vec::len);
     assert_eq!(files, Some(2));
-    let branch = "haptic-scaffold/upgrade-haptic-staging";
+    let branch = "haptic-scaffold/upgrade-haptic--staging";
     env.git("repo", &["merge", "-q", "--ff-only", branch]);
     let done = run(&env, 0, "upgrade", &[]);
     assert_eq!(titles(&done), ["Upgrade haptic to 0.2.2 in prod"]);

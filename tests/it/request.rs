@@ -107,17 +107,17 @@ fn a_tag_and_its_digest_move_together() {
     let env = TestEnv::new();
     std::fs::create_dir(env.path("repo")).expect("a folder");
     env.git("repo", &["init", "-q", "-b", "main"]);
-    let old = OCI.replace("OLD", &"1".repeat(64));
+    let digests = oci_folder(&env.path("layout"), "web", &[web("1.0.0"), web("1.1.0")]);
+    let old = OCI.replace("sha256:OLD", &digests[0]);
     env.write("repo/web.yaml", &old);
     env.git("repo", &["add", "."]);
     env.git("repo", &["commit", "-qm", "Start"]);
-    let digests = oci_folder(&env.path("layout"), "web", &[web("1.0.0"), web("1.1.0")]);
     let done = upgrade(&env, 0, &["--versions", "layout"]);
     assert_eq!(done["changes"][0]["title"], "Upgrade web to 1.1.0");
     let new = env.git("repo", &["show", "haptic-scaffold/upgrade-web:web.yaml"]);
     let expected = old
         .replace("1.0.0", "1.1.0")
-        .replace(&format!("sha256:{}", "1".repeat(64)), &digests[1]);
+        .replace(&digests[0], &digests[1]);
     assert_eq!(new, expected);
     env.write("versions.yaml", "web: [1.1.0]\n");
     env.git("repo", &["branch", "-D", "haptic-scaffold/upgrade-web"]);

@@ -1,35 +1,37 @@
 //! `upgrade`: pins moved to newer versions, each chart by a commit on a branch of its own.
 
+mod asked;
 mod next;
 mod order;
 mod sections;
 mod subjects;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use git2::{Oid, Repository};
 use serde_json::{Map, Value, json};
 
 use self::next::Next;
-use self::subjects::Subject;
+use self::subjects::{Subject, What};
 use super::author::Author;
 use super::files;
 use super::pin_files::from_tree;
-use super::pins::unknown;
+use super::pins::{chart_of, unknown};
 use super::policies::Policies;
 use super::published::Published;
 use crate::cli::Common;
 use crate::cli::upgrade::UpgradeArgs;
 use crate::error::{ExitStatus, Problem};
-use crate::git::branches::{Offered, offer};
+use crate::git::branches::{Offered, check_room, offer, offers};
 use crate::git::target::{Head, Target};
 use crate::git::trees::GitTree;
 use crate::model::env::Env;
 use crate::model::tree::Tree;
-use crate::pins::Pin;
+use crate::pins::{Kind, Pin};
+use crate::plan::bundle::{Bundle, Kept, OFFERS};
 use crate::plan::change::Change;
-use crate::plan::upgrade::{Bundle, Kept, OFFERS, plan};
+use crate::plan::upgrade::plan;
 use crate::ui::{Outcome, Ui, diff};
 use crate::world::World;
 
@@ -45,33 +47,7 @@ pub fn run(
 ) -> Result<Outcome> {
     let folder = files::working_folder(common, world);
     let target = Target::around(&folder)?;
-    let (
-        Target::Existing(repository),
-        Some(Head {
-            commit: Some(base),
-            branch,
-        }),
-    ) = (&target, target.head()?)
-    else {
-        return Err(Problem::usage(format!(
-            "`{}` has no commit to build on",
-            target.place().display()
-        ))
-        .hint("`-C DIR` names a repository, bare or with a work tree")
-        .into());
-    };
-    let base_name = branch
-        .as_deref()
-        .and_then(|name| name.strip_prefix("refs/heads/"))
-        .unwrap_or("HEAD")
-        .to_owned();
-    if base_name.starts_with(OFFERS) {
-        return Err(Problem::usage(format!(
-            "`{base_name}` is checked out, which is a branch of offers and nothing to build on"
-        ))
-        .hint("git switch main, or whichever branch the controller follows")
-        .into());
-    }
+    let (repository, base, base_name) = base_of(&target)?;
     let tree = GitTree::of(repository, Some(base))?;
     let found = from_tree(&tree)?;
     let config = common.config.as_ref().map(|file| world.folder.join(file));
@@ -92,11 +68,18 @@ pub fn run(
         env: &world.env,
         published: Published::new(versions.as_deref(), registry)?,
     };
-    let (changes, kept) = upgrade.changes(&found.joined.pins, &base_name)?;
+    let Planned {
+        changes,
+        kept,
+        is_newer,
+    } = upgrade.planned(&found.joined.pins, &base_name)?;
     for remark in upgrade.published.remarks() {
         ui.warn(remark);
     }
     let problem = unknown(&upgrade.published);
+    if !common.dry_run && !changes.is_empty() {
+        check_room(repository)?;
+    }
     let author = Author::of(&target, arguments.author.as_deref(), world)?;
     let mut told = Vec::new();
     for change in &changes {
@@ -105,18 +88,25 @@ pub fn run(
         } else {
             Some(offer(repository, change, base, &author.commit(world))?)
         };
-        match &offered {
-            Some(Offered::LeftAlone) => ui.warn(&format!(
-                "{}: the branch has a commit that isn't ours, so it is left alone",
+        let why = match &offered {
+            Some(Offered::LeftAlone) => Some("has a commit that isn't ours"),
+            Some(Offered::CheckedOut) => Some("is checked out"),
+            _ => None,
+        };
+        if let Some(why) = why {
+            ui.warn(&format!(
+                "{}: the branch {why}, so it is left alone",
                 change.branch
-            )),
-            Some(Offered::CheckedOut) => ui.warn(&format!(
-                "{}: the branch is checked out, so it is left alone",
-                change.branch
-            )),
-            _ => {}
+            ));
         }
         told.push((change, offered));
+    }
+    let is_all = arguments.charts.is_empty()
+        && arguments.environments.is_empty()
+        && arguments.limit.is_none()
+        && !upgrade.published.is_nobody();
+    if problem.is_none() && is_all {
+        tell_old_offers(repository, base, &changes, ui)?;
     }
     if told
         .iter()
@@ -126,7 +116,7 @@ pub fn run(
     }
     let status = match &problem {
         Some(problem) => problem.status,
-        None if arguments.exit_code && !changes.is_empty() => ExitStatus::Differences,
+        None if arguments.exit_code && is_newer => ExitStatus::Differences,
         None => ExitStatus::Done,
     };
     Ok(Outcome {
@@ -136,6 +126,37 @@ pub fn run(
         problem,
         lists: Vec::new(),
     })
+}
+
+/// The repository, and the commit and branch that offers are built on.
+fn base_of(target: &Target) -> Result<(&Repository, Oid, String)> {
+    let (
+        Target::Existing(repository),
+        Some(Head {
+            commit: Some(base),
+            branch,
+        }),
+    ) = (target, target.head()?)
+    else {
+        return Err(Problem::usage(format!(
+            "`{}` has no commit to build on",
+            target.place().display()
+        ))
+        .hint("`-C DIR` names a repository, bare or with a work tree")
+        .into());
+    };
+    let name = branch
+        .as_deref()
+        .and_then(|name| name.strip_prefix("refs/heads/"));
+    let name = name.unwrap_or("HEAD").to_owned();
+    if name.starts_with(OFFERS) {
+        return Err(Problem::usage(format!(
+            "`{name}` is checked out, which is a branch of offers and nothing to build on"
+        ))
+        .hint("git switch main, or whichever branch the controller follows")
+        .into());
+    }
+    Ok((repository, base, name))
 }
 
 /// An environment that nobody knows would be nothing to do, silently.
@@ -168,15 +189,35 @@ struct Upgrade<'a> {
     published: Published<'a>,
 }
 
-/// Bundles by name, and by environment in their order.
-type Bundles = BTreeMap<(String, Option<usize>), Bundle>;
+/// Bundles by what they are about, each with the place of its environment in the order.
+type Bundles = BTreeMap<String, (usize, Bundle)>;
+
+/// What came of all pins.
+#[derive(Default)]
+struct Planned {
+    changes: Vec<Change>,
+    kept: Vec<Kept>,
+    /// Whether something is newer, whether it moves or not.
+    is_newer: bool,
+}
 
 impl Upgrade<'_> {
     /// One change for each chart or group and environment that has something newer, and the pins that stay.
-    fn changes(&mut self, pins: &[Pin], base: &str) -> Result<(Vec<Change>, Vec<Kept>)> {
+    fn planned(&mut self, pins: &[Pin], base: &str) -> Result<Planned> {
+        let mut planned = Planned::default();
         let mut bundles = Bundles::new();
-        let mut all_kept = Vec::new();
-        for subject in subjects::wanted(pins, self.arguments)? {
+        let policies = self.policies;
+        let groups = |subject: &Subject| match subject.what.named() {
+            Some((name, address)) => {
+                let rules = subject
+                    .pins
+                    .iter()
+                    .map(|pin| policies.of(&pin.file).rule(name, &address));
+                rules.filter_map(|rule| rule.group).collect()
+            }
+            None => BTreeSet::new(),
+        };
+        for subject in subjects::wanted(pins, self.arguments, &groups)? {
             let (mut has_moved, mut lower) = (false, None);
             for pin in &subject.pins {
                 let stays = |why: String| Kept {
@@ -190,35 +231,66 @@ impl Upgrade<'_> {
                         has_moved = true;
                         bundle.moves.extend(moves);
                     }
-                    Next::Stays(why) => bundle.kept.push(stays(why)),
+                    Next::Stays(why) => {
+                        planned.is_newer = true;
+                        bundle.kept.push(stays(why));
+                    }
+                    Next::Told(why) => bundle.kept.push(stays(why)),
                     Next::IsHigher(problem) => {
                         bundle.kept.push(stays(problem.message.clone()));
                         lower = lower.or(Some(problem));
                     }
                     Next::Nothing => {}
                 }
+                if let (true, What::Chart(chart)) = (bundle.is_group, &subject.what)
+                    && self.published.of(chart).is_err()
+                    && !self.published.is_nobody()
+                {
+                    bundle.unknown.insert(subject.name.clone());
+                }
             }
             if let (false, Some(problem)) = (has_moved, lower) {
                 return Err(problem.into());
             }
         }
-        let mut changes: Vec<Change> = Vec::new();
-        for bundle in bundles.values_mut() {
-            let is_wanted = self.arguments.limit.is_none_or(|most| changes.len() < most);
-            if !bundle.moves.is_empty() && is_wanted {
-                let sections = sections::of(&mut self.published, self.tree, self.env, bundle);
-                // One file that can't be edited is no reason to leave the other charts.
-                match plan(self.tree, bundle, &sections, base) {
-                    Ok(change) => changes.push(change),
-                    Err(why) => bundle.kept.push(Kept {
-                        place: bundle.name.clone(),
-                        why: why.to_string(),
-                    }),
-                }
-            }
-            all_kept.append(&mut bundle.kept);
+        let mut bundles: Vec<(usize, Bundle)> = bundles.into_values().collect();
+        bundles.sort_by(|(at, one), (other_at, other)| {
+            (&one.name, at, &one.environment).cmp(&(&other.name, other_at, &other.environment))
+        });
+        for (_, bundle) in &mut bundles {
+            planned.is_newer |= !bundle.moves.is_empty();
+            self.plan(bundle, base, &mut planned);
+            planned.kept.append(&mut bundle.kept);
         }
-        Ok((changes, all_kept))
+        if self.arguments.charts.is_empty() && self.arguments.environments.is_empty() {
+            planned.kept.extend(homeless(pins));
+        }
+        Ok(planned)
+    }
+
+    /// The change of a bundle, if it has one.
+    fn plan(&mut self, bundle: &mut Bundle, base: &str, planned: &mut Planned) {
+        let most = self.arguments.limit.unwrap_or(usize::MAX);
+        if bundle.moves.is_empty() || planned.changes.len() >= most {
+            return;
+        }
+        let mut stays = |why: String| {
+            let place = bundle.name.clone();
+            planned.kept.push(Kept { place, why });
+        };
+        if !bundle.unknown.is_empty() {
+            let names: Vec<&str> = bundle.unknown.iter().map(String::as_str).collect();
+            return stays(format!(
+                "a group moves as one, and not all of it could be asked about: {}",
+                names.join(", ")
+            ));
+        }
+        let sections = sections::of(&mut self.published, self.tree, self.env, bundle);
+        // One file that can't be edited is no reason to leave the other charts.
+        match plan(self.tree, bundle, &sections, base) {
+            Ok(change) => planned.changes.push(change),
+            Err(why) => stays(why.to_string()),
+        }
     }
 
     /// The bundle that a pin belongs to.
@@ -231,20 +303,49 @@ impl Upgrade<'_> {
     ) -> &'b mut Bundle {
         let policy = self.policies.of(&pin.file);
         let environment = policy.environment(&pin.file);
-        let is_group = group.is_some();
-        let name = group.unwrap_or_else(|| subject.name.clone());
-        let key = if is_group {
-            format!("group:{name}")
-        } else {
-            name.clone()
-        };
-        bundles.entry((key, environment)).or_insert_with(|| Bundle {
-            name,
-            is_group,
+        let bundle = Bundle {
+            is_group: group.is_some(),
+            name: group.unwrap_or_else(|| subject.name.clone()),
             environment: environment.map(|index| policy.environments[index].name.clone()),
             ..Bundle::default()
-        })
+        };
+        let entry = bundles.entry(bundle.key());
+        &mut entry.or_insert((environment.unwrap_or_default(), bundle)).1
     }
+}
+
+/// Pins of charts that nobody can be asked about.
+fn homeless(pins: &[Pin]) -> Vec<Kept> {
+    let is_homeless = |pin: &&Pin| {
+        pin.kind == Kind::Chart && pin.effective && pin.chart.is_some() && chart_of(pin).is_none()
+    };
+    let told = pins.iter().filter(is_homeless).map(|pin| Kept {
+        place: format!("{}:{}", pin.file, pin.line),
+        why: match &pin.why {
+            Some(why) => why.clone(),
+            None => "it isn't known where the chart is published".to_owned(),
+        },
+    });
+    told.collect()
+}
+
+/// Offers of earlier runs that nothing asks for any more: the version was rejected since, or the pin has moved.
+fn tell_old_offers(
+    repository: &Repository,
+    base: Oid,
+    changes: &[Change],
+    ui: &mut Ui,
+) -> Result<()> {
+    for old in offers(repository, base)? {
+        if !changes.iter().any(|change| change.key == old.key) {
+            ui.notice(&format!(
+                "{0}: it offers {1}, which nothing asks for any more: git branch -D {0}",
+                old.branch,
+                old.versions.join(", ")
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn commit_of(offered: Option<&Offered>) -> Option<&str> {
@@ -302,12 +403,18 @@ fn shown(told: &[(&Change, Option<Offered>)], kept: &[Kept], common: &Common) ->
             text.push_str(&diff::diffs(change));
         }
     }
+    // What stands in no text above.
+    let is_said = |one: &&Kept| {
+        let line = format!("- {}: {}\n", one.place, one.why);
+        told.iter().any(|(change, _)| change.body.contains(&line))
+    };
     if told.is_empty() {
         text.push_str("nothing to upgrade\n");
-        for Kept { place, why } in kept {
-            text.push_str(&format!("  not moved: {place}: {why}\n"));
-        }
-    } else if common.dry_run {
+    }
+    for Kept { place, why } in kept.iter().filter(|one| !is_said(one)) {
+        text.push_str(&format!("  not moved: {place}: {why}\n"));
+    }
+    if !told.is_empty() && common.dry_run {
         text.push_str("nothing was written (dry run)\n");
     }
     text

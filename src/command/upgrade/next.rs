@@ -1,7 +1,5 @@
 //! What becomes of a pin: it moves, it stays for a reason, or there is nothing newer.
 
-use std::cmp::Ordering;
-
 use anyhow::Result;
 use semver::Version;
 
@@ -9,13 +7,14 @@ use super::subjects::{Subject, What};
 use super::{Upgrade, order};
 use crate::command::choice::{allowed, allowed_tag, versions_of};
 use crate::command::published::Known;
-use crate::error::{ExitStatus, Problem};
+use crate::error::Problem;
 use crate::model::chart::ChartRef;
 use crate::model::policy::Ranges;
-use crate::model::range::{Range, lenient_version};
-use crate::pins::{Form, Pin, locked, moved, tag_prefix};
+use crate::model::range::Range;
+use crate::pins::{Form, Newest, Pin, admitted, locked, moved};
+use crate::plan::bundle::Move;
 use crate::plan::policy::ChartRule;
-use crate::plan::upgrade::{Move, hindrance, is_haptic, lock_of};
+use crate::plan::upgrade::{held, hindrance, lock_of};
 
 impl Upgrade<'_> {
     /// What becomes of a pin, and the group that it moves with.
@@ -31,28 +30,30 @@ impl Upgrade<'_> {
             return Ok((self.by_name(subject, pin)?, None));
         };
         let mut rule = policy.rule(name, &address);
-        let group = rule.group.clone();
+        // By hand one chart is meant, whatever else it moves with.
+        let group = rule.group.clone().filter(|_| self.arguments.to.is_none());
         let before = order::before(self.policies, pin, &subject.pins);
         // Who names an environment and a version means both.
         let before = before.filter(|_| !(is_named && self.arguments.to.is_some()));
-        if let Some(before) = &before {
-            let why = format!("waits for `{}`, which has {}", before.name, before.version);
-            rule.rule.most = Some((before.version.clone(), why));
+        if let Some((before, most)) = before.as_ref().and_then(|b| Some((b, b.version.clone()?))) {
+            let why = format!("waits for `{}`, which has {most}", before.name);
+            rule.rule.most = Some((most, why));
         }
         let (pin, digest) = match digest_pair(pin, &subject.pins) {
             Pair::None => (pin, None),
             Pair::DigestOf(tag) => (tag, Some(pin)),
             Pair::TagOf => return Ok((Next::Nothing, group)),
         };
-        let hindrance = match &rule.hold {
-            Some(why) => Some(format!("held: {why}")),
-            None => hindrance(self.tree, digest.unwrap_or(pin))?,
+        let hindrance = match (&rule.hold, digest) {
+            (Some(why), _) => Some(format!("held: {why}")),
+            (None, Some(digest)) => held(self.tree, pin)?.or(hindrance(self.tree, digest)?),
+            (None, None) => hindrance(self.tree, pin)?,
         };
         let next = match (&self.arguments.to, &subject.what) {
             (Some(to), What::Chart(chart)) => self.asked(chart, pin, to, &rule)?,
             (Some(to), _) => self.asked_of_git(subject, pin, to, &rule)?,
             (None, _) if self.published.is_nobody() => Next::Nothing,
-            (None, What::Chart(chart)) => self.newer(chart, pin, &mut rule),
+            (None, What::Chart(chart)) => self.newer(chart, pin, &mut rule)?,
             (None, _) => self.newer_tag(&address, pin, &rule),
         };
         let waits = match (&next, &before) {
@@ -73,15 +74,48 @@ impl Upgrade<'_> {
     }
 
     /// The newest version that the chart's rule allows. A source that can't be asked is told once for all of its pins.
-    fn newer(&mut self, chart: &ChartRef, pin: &Pin, rule: &mut ChartRule) -> Next {
+    fn newer(&mut self, chart: &ChartRef, pin: &Pin, rule: &mut ChartRule) -> Result<Next> {
         let Ok(newest) = allowed(&mut self.published, chart, pin, rule, self.now) else {
-            return Next::Nothing;
+            return Ok(Next::Nothing);
         };
-        let known = self.published.of(chart).unwrap_or_default();
-        match newest.version {
-            Some(version) if newest.is_newer => move_to(chart, pin, known, &version, rule),
-            Some(version) => self.relocked(chart, pin, &version),
-            None => Next::Nothing,
+        if let (Some(version), true) = (&newest.version, newest.is_newer) {
+            let known = self.published.of(chart).unwrap_or_default();
+            return Ok(move_to(chart, pin, known, version, rule));
+        }
+        if let (Form::Range, Some(locked)) = (pin.form, self.locked(pin)?) {
+            return Ok(self.newer_lock(chart, pin, locked, rule));
+        }
+        Ok(newest.why.map_or(Next::Nothing, Next::Told))
+    }
+
+    /// The version that the lock beside a `Chart.yaml` has.
+    pub(super) fn locked(&self, pin: &Pin) -> Result<Option<String>> {
+        let lock = lock_of(self.tree, pin)?;
+        Ok(lock.and_then(|(chart, lock)| locked(&chart, &lock, pin.span.start)))
+    }
+
+    /// The newest version that a range takes and the rule allows, in a chart whose lock has an older one.
+    fn newer_lock(
+        &mut self,
+        chart: &ChartRef,
+        pin: &Pin,
+        locked: String,
+        rule: &mut ChartRule,
+    ) -> Next {
+        rule.rule.within = Range::parse(&pin.value).ok();
+        let as_locked = Pin {
+            value: locked,
+            form: Form::Exact,
+            ..pin.clone()
+        };
+        match allowed(&mut self.published, chart, &as_locked, rule, self.now) {
+            Ok(Newest {
+                version: Some(version),
+                is_newer: true,
+                ..
+            }) => Next::Moves(vec![lock_move(chart, pin, &version)]),
+            Ok(newest) => newest.why.map_or(Next::Nothing, Next::Told),
+            Err(_) => Next::Nothing,
         }
     }
 
@@ -89,54 +123,8 @@ impl Upgrade<'_> {
     fn newer_tag(&mut self, address: &str, pin: &Pin, rule: &ChartRule) -> Next {
         match allowed_tag(&mut self.published, address, pin, rule) {
             Ok((newest, Some(tag))) if newest.is_newer => Next::Moves(vec![tag_move(pin, tag)]),
-            _ => Next::Nothing,
-        }
-    }
-
-    /// The tag that `--to` asks for: as it is written, or with the prefix that the pin has.
-    fn asked_of_git(
-        &mut self,
-        subject: &Subject,
-        pin: &Pin,
-        to: &str,
-        rule: &ChartRule,
-    ) -> Result<Next> {
-        let prefix = tag_prefix(&pin.value);
-        let (Some(prefix), Some(wanted)) = (prefix, lenient_version(to)) else {
-            return self.by_name(subject, pin);
-        };
-        if let Some(why) = rule.rejection(&wanted) {
-            return Err(rejected(&wanted, &subject.name, why).into());
-        }
-        let v = if pin.value[prefix.len()..].starts_with('v') && !to.starts_with('v') {
-            "v"
-        } else {
-            ""
-        };
-        let current = lenient_version(&pin.value[prefix.len()..]);
-        let order = current.map(|current| wanted.cmp_precedence(&current));
-        Ok(match order {
-            Some(Ordering::Equal) => Next::Nothing,
-            Some(Ordering::Less) if is_haptic(pin) => Next::IsHigher(lower(&wanted, pin)),
-            _ => Next::Moves(vec![tag_move(pin, format!("{prefix}{v}{to}"))]),
-        })
-    }
-
-    /// A range that has the newest version already, in a chart whose lock has an older one.
-    fn relocked(&self, chart: &ChartRef, pin: &Pin, version: &Version) -> Next {
-        let lock = lock_of(self.tree, pin).ok().flatten();
-        let locked = lock.and_then(|(chart, lock)| locked(&chart, &lock, pin.span.start));
-        let locked = locked.and_then(|text| lenient_version(&text));
-        match locked {
-            Some(locked) if pin.form == Form::Range && version.cmp_precedence(&locked).is_gt() => {
-                Next::Moves(vec![Move {
-                    pin: pin.clone(),
-                    chart: chart.name.clone(),
-                    to: pin.value.clone(),
-                    version: version.to_string(),
-                }])
-            }
-            _ => Next::Nothing,
+            Ok((newest, _)) => newest.why.map_or(Next::Nothing, Next::Told),
+            Err(_) => Next::Nothing,
         }
     }
 
@@ -145,8 +133,22 @@ impl Upgrade<'_> {
         let (Some(pin), [tag]) = (digest, moves.as_slice()) else {
             return Next::Moves(moves);
         };
-        let text = tag.to.replace('_', "+");
-        let why = match self.published.digest(chart, &text) {
+        let mut of = |text: &str| self.published.digest(chart, &text.replace('_', "+"));
+        match of(&tag.pin.value) {
+            Ok(Some(own)) if own != pin.value => {
+                return Next::Stays(format!(
+                    "the digest is not that of the tag {} beside it, so it can't be said what runs",
+                    tag.pin.value
+                ));
+            }
+            Err(why) => {
+                return Next::Stays(format!(
+                    "tag and digest move together, and whether they belong together can't be said: {why}"
+                ));
+            }
+            Ok(_) => {}
+        }
+        let why = match of(&tag.to) {
             Ok(Some(digest)) => {
                 let digest = Move {
                     pin: pin.clone(),
@@ -164,103 +166,9 @@ impl Upgrade<'_> {
             tag.version
         ))
     }
-
-    /// An image or a Git repository that was asked for by name: the version is taken as it is written.
-    fn by_name(&self, subject: &Subject, pin: &Pin) -> Result<Next> {
-        let to = self.arguments.to.clone().unwrap_or_default();
-        if pin.value == to {
-            return Ok(Next::Nothing);
-        }
-        let has_digest = |other: &Pin| {
-            other.form == Form::Digest && other.file == pin.file && other.object == pin.object
-        };
-        Ok(if let Some(why) = hindrance(self.tree, pin)? {
-            Next::Stays(why)
-        } else if pin.form == Form::Digest {
-            Next::Stays("a digest is moved by hand".to_owned())
-        } else if subject.pins.iter().any(has_digest) {
-            Next::Stays("a digest beside it says which image it is".to_owned())
-        } else {
-            Next::Moves(vec![Move {
-                pin: pin.clone(),
-                chart: subject.name.clone(),
-                version: to.clone(),
-                to,
-            }])
-        })
-    }
-
-    /// The version that `--to` asks for.
-    fn asked(&mut self, chart: &ChartRef, pin: &Pin, to: &str, rule: &ChartRule) -> Result<Next> {
-        let range = Range::parse(to)
-            .map_err(|why| Problem::usage(format!("cannot use `--to {to}`: {why}")))?;
-        let (known, version) = match (range.exact(), self.published.is_nobody()) {
-            (Some(exact), true) => (Vec::new(), exact.clone()),
-            (None, true) => {
-                return Err(Problem::usage(format!(
-                    "`--to {to}` is a range, and nobody is asked which versions there are"
-                ))
-                .hint("name the version, or take away `--offline`")
-                .into());
-            }
-            (exact, false) => match self.published.of(chart) {
-                Ok(known) => {
-                    let versions = versions_of(known);
-                    let is_free = |v: &&Version| exact.is_some() || rule.rule.against(v).is_none();
-                    let newest = range.newest(versions.iter().filter(is_free));
-                    let newest =
-                        newest.ok_or_else(|| none_fits(chart, to, &range, &versions, rule))?;
-                    (known.to_vec(), newest.clone())
-                }
-                Err(_) => return Ok(Next::Nothing),
-            },
-        };
-        if let Some(why) = rule.rejection(&version) {
-            return Err(rejected(&version, &chart.name, why).into());
-        }
-        if let Some((most, why)) = &rule.rule.most
-            && version.cmp_precedence(most).is_gt()
-        {
-            return Ok(Next::Stays(why.clone()));
-        }
-        let current = match pin.form {
-            Form::Exact => lenient_version(&pin.value),
-            Form::Range => {
-                let inside = Range::parse(&pin.value).is_ok_and(|range| range.matches(&version));
-                return Ok(match inside {
-                    true => self.relocked(chart, pin, &version),
-                    false => move_to(chart, pin, &known, &version, rule),
-                });
-            }
-            _ => None,
-        };
-        let Some(current) = current else {
-            return Ok(Next::Nothing);
-        };
-        Ok(match version.cmp_precedence(&current) {
-            Ordering::Equal if version.build == current.build => Next::Nothing,
-            Ordering::Less if is_haptic(pin) => Next::IsHigher(lower(&version, pin)),
-            _ => move_to(chart, pin, &known, &version, rule),
-        })
-    }
 }
 
-/// Why a rejected version isn't had by hand either.
-fn rejected(version: &Version, chart: &str, why: &str) -> Problem {
-    Problem::invalid(format!("{version} of `{chart}` {why}"))
-        .hint("name a higher version, or correct the values; a rejection that no longer holds is taken out of `rejected:` in `.haptic-scaffold.yaml`")
-}
-
-/// Why a lower version of HAPTIC is refused.
-fn lower(version: &Version, pin: &Pin) -> Problem {
-    Problem::invalid(format!(
-        "{version} is lower than {} in {}:{}, and HAPTIC never goes back: its CRDs and configuration don't come down again",
-        pin.value, pin.file, pin.line
-    ))
-    .hint("a version that fails is answered by a higher one or by corrected values: `--to` names a higher one")
-}
-
-fn tag_move(pin: &Pin, tag: String) -> Move {
+pub(super) fn tag_move(pin: &Pin, tag: String) -> Move {
     Move {
         pin: pin.clone(),
         chart: pin.chart.clone().unwrap_or_default(),
@@ -269,29 +177,8 @@ fn tag_move(pin: &Pin, tag: String) -> Move {
     }
 }
 
-fn none_fits(
-    chart: &ChartRef,
-    to: &str,
-    range: &Range,
-    versions: &[Version],
-    rule: &ChartRule,
-) -> Problem {
-    let barred = range.newest(versions.iter());
-    let why =
-        barred.and_then(|version| Some(format!(": {version} {}", rule.rule.against(version)?)));
-    Problem::new(
-        ExitStatus::Remote,
-        format!(
-            "no version of `{}` fits `--to {to}`{}",
-            chart.name,
-            why.unwrap_or_default()
-        ),
-    )
-    .hint("`haptic-scaffold pins` says what is newest")
-}
-
 /// A pin moved to a version: an exact one as its source writes it, a range as it is written itself.
-fn move_to(
+pub(super) fn move_to(
     chart: &ChartRef,
     pin: &Pin,
     known: &[Known],
@@ -304,8 +191,14 @@ fn move_to(
             Ranges::Leave => Ranges::Replace,
             how => how,
         };
+        let versions = versions_of(known);
         match moved(&pin.value, version, how) {
-            Some(range) => range,
+            Some(range) => match admitted(&pin.value, &range, &versions, &rule.rule) {
+                None => range,
+                Some((taken, why)) => {
+                    return Next::Stays(format!("`{range}` would take {taken} too, which {why}"));
+                }
+            },
             None => {
                 return Next::Stays(format!(
                     "{version} is outside of the range, and that is of no form that can be moved"
@@ -328,8 +221,18 @@ fn move_to(
     }])
 }
 
+/// A range that stays, in a chart whose lock moves.
+pub(super) fn lock_move(chart: &ChartRef, pin: &Pin, version: &Version) -> Move {
+    Move {
+        pin: pin.clone(),
+        chart: chart.name.clone(),
+        to: pin.value.clone(),
+        version: version.to_string(),
+    }
+}
+
 /// Whether a pin is a tag or a digest that belong together.
-enum Pair<'a> {
+pub(super) enum Pair<'a> {
     None,
     /// It is the digest of this tag.
     DigestOf(&'a Pin),
@@ -337,7 +240,7 @@ enum Pair<'a> {
     TagOf,
 }
 
-fn digest_pair<'a>(pin: &Pin, pins: &'a [Pin]) -> Pair<'a> {
+pub(super) fn digest_pair<'a>(pin: &Pin, pins: &'a [Pin]) -> Pair<'a> {
     let other = |key: &str| {
         let (parent, _) = pin.place.rsplit_once('.')?;
         let place = format!("{parent}.{key}");
@@ -359,6 +262,8 @@ pub(super) enum Next {
     Moves(Vec<Move>),
     /// It stays although something is newer, for this reason.
     Stays(String),
+    /// Nothing is newer that it may get, and this is to know.
+    Told(String),
     /// What was asked for is lower, and the chart never goes back.
     IsHigher(Problem),
     /// Nothing is newer, or nothing is known.

@@ -5,6 +5,7 @@ use git2::{Oid, Repository};
 use semver::Version;
 use time::OffsetDateTime;
 
+use super::next::{Pair, digest_pair};
 use crate::command::choice::{day, length};
 use crate::command::policies::Policies;
 use crate::git::history;
@@ -18,8 +19,8 @@ pub(super) struct Before<'a> {
     pub(super) stage: &'a Stage,
     /// The environment that comes before it and has the chart.
     pub(super) name: &'a str,
-    /// The lowest version there.
-    pub(super) version: Version,
+    /// The lowest version there; nothing where it can't be told.
+    pub(super) version: Option<Version>,
     /// The pins there.
     pins: Vec<&'a Pin>,
 }
@@ -30,18 +31,27 @@ pub(super) fn before<'a>(policies: &'a Policies, pin: &Pin, pins: &'a [Pin]) -> 
     let own = policy.environment(&pin.file)?;
     let of = |pin: &Pin| {
         let is_same = std::ptr::eq::<Policy>(policies.of(&pin.file), policy);
-        let is_version = pin.effective && pin.form == Form::Exact;
-        policy
-            .environment(&pin.file)
-            .filter(|_| is_same && is_version)
+        policy.environment(&pin.file).filter(|_| is_same)
+    };
+    // A tag beside its digest counts, though the digest is what is read.
+    let counts = |pin: &&Pin| match digest_pair(pin, pins) {
+        Pair::None => pin.effective,
+        Pair::TagOf => true,
+        Pair::DigestOf(_) => false,
     };
     (0..own).rev().find_map(|index| {
-        let there: Vec<&Pin> = pins.iter().filter(|pin| of(pin) == Some(index)).collect();
-        let versions = there.iter().filter_map(|pin| lenient_version(&pin.value));
-        Some(Before {
+        let there: Vec<&Pin> = pins
+            .iter()
+            .filter(|pin| of(pin) == Some(index))
+            .filter(counts)
+            .collect();
+        let version = |pin: &&Pin| lenient_version(&pin.value).filter(|_| pin.form == Form::Exact);
+        let versions: Option<Vec<Version>> = there.iter().map(version).collect();
+        let lowest = |all: Vec<Version>| all.into_iter().min_by(|a, b| a.cmp_precedence(b));
+        (!there.is_empty()).then(|| Before {
             stage: &policy.environments[own],
             name: &policy.environments[index].name,
-            version: versions.min_by(|a, b| a.cmp_precedence(b))?,
+            version: versions.and_then(lowest),
             pins: there,
         })
     })
@@ -59,6 +69,12 @@ impl Before<'_> {
         now: i64,
     ) -> Result<Option<String>> {
         let Self { stage, name, .. } = self;
+        let Some(version) = &self.version else {
+            return Ok(Some(format!(
+                "waits for `{name}`, which has something else than one version there: `--environment {}` doesn't",
+                stage.name
+            )));
+        };
         let seconds = match stage.after {
             After::Command => {
                 return Ok(Some(format!(
@@ -88,7 +104,7 @@ impl Before<'_> {
                 "`{}` follows {} after `{name}`, which has {} since {there}",
                 stage.name,
                 length(seconds),
-                self.version
+                version
             )
         }))
     }

@@ -15,9 +15,10 @@ use crate::model::chart::ChartRef;
 use crate::model::env::Env;
 use crate::model::range::lenient_version;
 use crate::model::tree::Tree;
+use crate::plan::bundle::{Bundle, Move};
 use crate::plan::chart_files::ChartFiles;
 use crate::plan::release_values::{self, ReleaseValues};
-use crate::plan::upgrade::{Bundle, Move, Section, is_haptic};
+use crate::plan::upgrade::{Section, is_haptic};
 
 /// Of more versions between nobody reads the notes.
 const MOST_NOTES: usize = 5;
@@ -223,26 +224,38 @@ fn fenced(language: &str, text: &str) -> String {
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end())
 }
 
-/// Rendered manifests with nothing of Secrets but that they are there.
+/// Rendered manifests with nothing of Secrets but that they are there. A document that can't be read may be one.
 fn without_secrets(manifests: &str) -> String {
-    let is_secret = |document: &str| {
-        document
-            .lines()
-            .any(|line| line.trim_end() == "kind: Secret")
-    };
     let mut kept = String::new();
-    for document in manifests.split("\n---\n") {
-        if is_secret(document) {
-            let name = document
-                .lines()
-                .find_map(|line| line.strip_prefix("  name: "));
-            kept.push_str(&format!("# Secret {}, not shown", name.unwrap_or_default()));
+    let mut document = String::new();
+    for line in manifests.split_inclusive('\n').chain(["---\n"]) {
+        if line.starts_with("---") {
+            kept.push_str(&shown_document(&document));
+            kept.push_str("---\n");
+            document.clear();
         } else {
-            kept.push_str(document);
+            document.push_str(line);
         }
-        kept.push_str("\n---\n");
     }
     kept
+}
+
+fn shown_document(document: &str) -> String {
+    match serde_yaml::from_str::<Value>(document) {
+        Ok(value) if !has_secret(&value) => document.to_owned(),
+        Ok(value) => {
+            let name = value.pointer("/metadata/name").and_then(Value::as_str);
+            format!("# Secret {}, not shown\n", name.unwrap_or_default())
+        }
+        Err(_) => "# not shown: it is no YAML\n".to_owned(),
+    }
+}
+
+/// Whether an object is a Secret, or a list that has one.
+fn has_secret(object: &Value) -> bool {
+    let items = object.get("items").and_then(Value::as_array);
+    object.get("kind").and_then(Value::as_str) == Some("Secret")
+        || items.into_iter().flatten().any(has_secret)
 }
 
 /// How people see that the new version runs.
@@ -285,12 +298,27 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_not_shown() {
-        let manifests = "---\n# Source: a\napiVersion: v1\nkind: Secret\nmetadata:\n  name: creds\ndata:\n  p: aHVudGVyMg==\n---\nkind: Service\nmetadata:\n  name: web\n";
-        let shown = without_secrets(manifests);
-        assert!(!shown.contains("aHVudGVyMg"), "{shown}");
-        assert!(shown.contains("# Secret creds, not shown"), "{shown}");
-        assert!(shown.contains("name: web"), "{shown}");
+    fn secrets_are_not_shown_however_they_are_written() {
+        let secret = "apiVersion: v1\nKIND\nmetadata:\n  name: creds\ndata:\n  p: aHVudGVyMg==\n";
+        for document in [
+            secret.replace("KIND", "kind: Secret"),
+            secret.replace("KIND", "kind: \"Secret\" # ours"),
+            secret.replace("KIND", "{{ broken: [\nkind: Secret"),
+            format!(
+                "kind: List\nitems:\n- {}",
+                secret
+                    .replace("KIND", "kind: Secret")
+                    .trim_end()
+                    .replace('\n', "\n  ")
+            ),
+        ] {
+            let manifests =
+                format!("---\n# Source: a\n{document}---\nkind: Service\nmetadata:\n  name: web\n");
+            let shown = without_secrets(&manifests);
+            assert!(!shown.contains("aHVudGVyMg"), "{shown}");
+            assert!(shown.contains("not shown"), "{shown}");
+            assert!(shown.contains("name: web"), "{shown}");
+        }
     }
 
     #[test]

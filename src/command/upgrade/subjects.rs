@@ -1,6 +1,6 @@
 //! What can be upgraded: charts by name where that is unique in the repository, else by address; and what is asked for by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 
@@ -54,7 +54,11 @@ impl Subject {
 ///
 /// # Errors
 /// When a name is of nothing here, or of more than one thing where one is needed.
-pub(super) fn wanted(pins: &[Pin], arguments: &UpgradeArgs) -> Result<Vec<Subject>> {
+pub(super) fn wanted(
+    pins: &[Pin],
+    arguments: &UpgradeArgs,
+    groups: &dyn Fn(&Subject) -> BTreeSet<String>,
+) -> Result<Vec<Subject>> {
     let wanted = &arguments.charts;
     let mut all = charts(pins);
     all.extend(others(pins, wanted));
@@ -88,7 +92,18 @@ pub(super) fn wanted(pins: &[Pin], arguments: &UpgradeArgs) -> Result<Vec<Subjec
                 .into(),
         );
     }
-    all.retain(|subject| wanted.is_empty() || wanted.iter().any(|one| subject.is(one)));
+    let is_wanted =
+        |subject: &Subject| wanted.is_empty() || wanted.iter().any(|one| subject.is(one));
+    // A group moves as one: who asks for a chart of it gets the others too.
+    let with: BTreeSet<String> = match arguments.to {
+        None => all
+            .iter()
+            .filter(|one| is_wanted(one))
+            .flat_map(groups)
+            .collect(),
+        Some(_) => BTreeSet::new(),
+    };
+    all.retain(|subject| is_wanted(subject) || !groups(subject).is_disjoint(&with));
     all.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(all)
 }
@@ -123,9 +138,11 @@ fn charts(pins: &[Pin]) -> Vec<Subject> {
     by_address.into_iter().map(subject).collect()
 }
 
-/// Images and Git repositories are moved only where they are asked for by name.
+/// Images and Git repositories are moved only where they are asked for by name; so are charts that nobody knows an address of.
 fn others(pins: &[Pin], wanted: &[String]) -> Vec<Subject> {
     let name = |pin: &Pin| match (pin.kind, &pin.source) {
+        // It isn't known where it is published, and its name is.
+        (Kind::Chart, _) if chart_of(pin).is_none() => pin.chart.clone(),
         (Kind::Chart, _) => None,
         (Kind::Git, _) if git_of(pin).is_some() => None,
         (Kind::Git, Source::Address(address)) => Some(address.clone()),

@@ -1,0 +1,376 @@
+//! What a policy must not let through: versions barred by another way, orders that are skipped, branches that are lost.
+
+use serde_json::Value;
+
+use crate::charts::oci_folder;
+use crate::env::TestEnv;
+use crate::policy::{commit, kept, repo, run, titles, write_release};
+use crate::request::web;
+
+fn plain(env: &TestEnv, files: &[(&str, &str)]) {
+    std::fs::create_dir_all(env.path("repo")).expect("a folder");
+    env.git("repo", &["init", "-q", "-b", "main"]);
+    for (path, text) in files {
+        env.write(&format!("repo/{path}"), text);
+    }
+    commit(env, "2026-01-01T00:00:00Z", "Start");
+}
+
+const CHART: &str = "apiVersion: v2\nname: all\nversion: 0.1.0\ndependencies:\n  - {name: web, version: '^1.0.0', repository: 'https://c.example.org'}\n";
+const LOCK: &str = "dependencies:\n- name: web\n  repository: https://c.example.org\n  version: 1.0.0\ndigest: sha256:DIGEST\ngenerated: \"2026-01-01T00:00:00Z\"\n";
+
+/// A lock that belongs to the chart: its digest is asked of the program, which refuses any other.
+fn lock() -> String {
+    use sha2::Digest as _;
+    let json = r#"[[{"name":"web","version":"^1.0.0","repository":"https://c.example.org"}],[{"name":"web","version":"1.0.0","repository":"https://c.example.org"}]]"#;
+    LOCK.replace("DIGEST", &format!("{:x}", sha2::Sha256::digest(json)))
+}
+
+#[test]
+fn a_lock_moves_to_no_version_that_the_policy_bars() {
+    let env = TestEnv::new();
+    let policy = "rejected: [{chart: web, version: 1.2.0}]\nupgrade: {charts: {web: {ignored: [1.1.0], minimum_age: 3d}}}\n";
+    let lock = lock();
+    plain(
+        &env,
+        &[
+            (".haptic-scaffold.yaml", policy),
+            ("Chart.yaml", CHART),
+            ("Chart.lock", &lock),
+        ],
+    );
+    let old = "{version: 1.0.5, created: '2026-01-01T00:00:00Z'}";
+    let young = "{version: 1.3.0, created: '2999-01-01T00:00:00Z'}";
+    env.write(
+        "versions.yaml",
+        &format!("web: [1.0.0, 1.1.0, 1.2.0, {old}, {young}]\n"),
+    );
+    let done = run(&env, 0, "upgrade", &[]);
+    assert_eq!(titles(&done), ["Upgrade web to 1.0.5"]);
+    let text = env.git("repo", &["show", "haptic-scaffold/upgrade-web:Chart.lock"]);
+    assert!(text.contains("version: 1.0.5"), "{text}");
+    assert_eq!(
+        env.git("repo", &["show", "haptic-scaffold/upgrade-web:Chart.yaml"]),
+        CHART
+    );
+}
+
+#[test]
+fn a_moved_range_takes_nothing_that_is_barred() {
+    let env = repo(
+        "rejected: [{chart: web, version: 2.2.0}]\nupgrade: {charts: {web: {ranges: replace}}}\n",
+        &[("web.yaml", "web", "^1.0.0")],
+    );
+    env.write("versions.yaml", "web: [1.0.0, 2.1.0, 2.2.0]\n");
+    let done = run(&env, 10, "upgrade", &["--exit-code"]);
+    assert_eq!(
+        kept(&done),
+        ["`^2.1.0` would take 2.2.0 too, which was rejected"]
+    );
+    assert!(titles(&done).is_empty());
+}
+
+#[test]
+fn haptic_keeps_to_its_minor_and_never_goes_back_where_its_pin_is_a_range() {
+    let env = repo(
+        "upgrade: {charts: {'*': {ranges: replace}}}\n",
+        &[("haptic.yaml", "haptic", "~0.2.0")],
+    );
+    env.write("versions.yaml", "haptic: [0.1.5, 0.2.1, 0.3.0]\n");
+    assert!(titles(&run(&env, 0, "upgrade", &[])).is_empty());
+    let back = run(&env, 3, "upgrade", &["haptic", "--to", "0.1.5"]);
+    assert!(
+        back["error"]["message"]
+            .as_str()
+            .is_some_and(|why| why.contains("never goes back")),
+        "{back}"
+    );
+    env.expect(
+        3,
+        &[
+            "-C",
+            "repo",
+            "upgrade",
+            "haptic",
+            "--to",
+            "0.1.5",
+            "--offline",
+        ],
+    );
+    assert_eq!(
+        titles(&run(&env, 0, "upgrade", &["haptic", "--to", "0.3.0"])),
+        ["Upgrade haptic to 0.3.0"]
+    );
+}
+
+#[test]
+fn a_hold_at_a_tag_holds_its_digest_and_a_digest_of_another_tag_is_told() {
+    let source = |tag: &str, digest: &str| {
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {{name: web, namespace: a}}\nspec:\n  url: oci://r.example.org/charts/web\n  ref:\n    tag: {tag}\n    digest: {digest}\n"
+        )
+    };
+    let env = TestEnv::new();
+    let digests = oci_folder(
+        &env.path("layout"),
+        "web",
+        &[web("1.0.0"), web("1.1.0"), web("1.2.0")],
+    );
+    plain(
+        &env,
+        &[
+            (
+                "held.yaml",
+                &source("1.0.0 # hold: breaks login", &digests[0]),
+            ),
+            (
+                "other.yaml",
+                &source("1.0.0", &digests[1]).replace("name: web,", "name: other,"),
+            ),
+        ],
+    );
+    let done = env
+        .expect(
+            0,
+            &[
+                "-C",
+                "repo",
+                "upgrade",
+                "--versions",
+                "layout",
+                "--output",
+                "json",
+            ],
+        )
+        .json();
+    assert!(titles(&done).is_empty(), "{done}");
+    assert_eq!(
+        kept(&done),
+        [
+            "held: breaks login",
+            "the digest is not that of the tag 1.0.0 beside it, so it can't be said what runs"
+        ]
+    );
+}
+
+const ORDER: &str = "upgrade:\n  environments:\n  - {name: staging, paths: [/staging]}\n  - {name: production, paths: [/prod], after: 30d}\n";
+
+#[test]
+fn production_waits_where_it_can_not_be_told_what_staging_has() {
+    let env = repo(
+        ORDER,
+        &[
+            ("staging/web.yaml", "web", "~1.1.0"),
+            ("prod/web.yaml", "web", "1.0.0"),
+        ],
+    );
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0, 2.0.0]\n");
+    let done = run(&env, 0, "upgrade", &[]);
+    assert!(titles(&done).is_empty(), "{done}");
+    assert!(
+        kept(&done)
+            .iter()
+            .any(|why| why
+                .starts_with("waits for `staging`, which has something else than one version")),
+        "{done}"
+    );
+    let now = run(
+        &env,
+        0,
+        "upgrade",
+        &["--environment", "production", "--dry-run"],
+    );
+    assert_eq!(titles(&now), ["Upgrade web to 2.0.0 in production"]);
+}
+
+#[test]
+fn a_prerelease_is_barred_where_its_release_is() {
+    let env = repo(
+        "upgrade: {charts: {web: {ignored: ['2.x']}}}\n",
+        &[("web.yaml", "web", "1.0.0-rc.1")],
+    );
+    env.write("versions.yaml", "web: [1.0.0, 2.0.0-rc.1]\n");
+    assert_eq!(
+        titles(&run(&env, 0, "upgrade", &[])),
+        ["Upgrade web to 1.0.0"]
+    );
+}
+
+#[test]
+fn a_group_is_offered_whole_or_not() {
+    let env = repo(
+        "upgrade: {charts: {web: {group: front}, api: {group: front}}}\n",
+        &[("web.yaml", "web", "1.0.0"), ("api.yaml", "api", "1.0.0")],
+    );
+    env.write("versions.yaml", "web: [1.1.0]\napi: [1.2.0]\n");
+    let whole = ["Upgrade front (api 1.2.0; web 1.1.0)"];
+    assert_eq!(titles(&run(&env, 0, "upgrade", &[])), whole);
+    let again = run(&env, 0, "upgrade", &["web"]);
+    assert_eq!(titles(&again), whole);
+    assert_eq!(again["changes"][0]["branch_verdict"], "same");
+    env.write("versions.yaml", "web: [1.3.0]\n");
+    let half = run(&env, 4, "upgrade", &[]);
+    assert!(titles(&half).is_empty(), "{half}");
+    assert_eq!(
+        kept(&half),
+        ["a group moves as one, and not all of it could be asked about: api"]
+    );
+}
+
+#[test]
+fn nested_policies_have_environments_of_their_own_and_inherit_what_they_leave_unsaid() {
+    let env = repo(
+        "upgrade: {charts: {web: {hold: frozen}}}\n",
+        &[("sub/web.yaml", "web", "1.0.0")],
+    );
+    env.write(
+        "repo/sub/.haptic-scaffold.yaml",
+        "answers: {release: web}\n",
+    );
+    env.write(
+        "repo/a/.haptic-scaffold.yaml",
+        "upgrade: {environments: [{name: staging, paths: [a/staging]}, {name: prod, paths: [a/prod]}]}\n",
+    );
+    env.write(
+        "repo/b/.haptic-scaffold.yaml",
+        "upgrade: {environments: [{name: first, paths: [b/first]}, {name: staging, paths: [b/staging]}]}\n",
+    );
+    write_release(&env, "a/staging/web.yaml", "web", "1.0.0");
+    write_release(&env, "b/staging/web.yaml", "web", "1.0.0");
+    commit(&env, "2026-01-02T00:00:00Z", "More");
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    let first = run(&env, 0, "upgrade", &[]);
+    assert_eq!(titles(&first), ["Upgrade web to 1.1.0 in staging"]);
+    assert_eq!(
+        first["changes"][0]["files"].as_array().map(Vec::len),
+        Some(2)
+    );
+    assert_eq!(kept(&first), ["held: frozen"]);
+    let again = run(&env, 0, "upgrade", &[]);
+    assert_eq!(again["changes"][0]["branch_verdict"], "same");
+}
+
+#[test]
+fn an_offer_that_no_longer_holds_is_told_and_a_branch_in_the_way_is_named() {
+    let env = repo("", &[("web.yaml", "web", "1.0.0")]);
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    run(&env, 0, "upgrade", &[]);
+    env.write(
+        "repo/.haptic-scaffold.yaml",
+        "rejected: [{chart: web, version: 1.1.0}]\n",
+    );
+    commit(&env, "2026-01-02T00:00:00Z", "Rejected");
+    let told = env.expect(0, &["-C", "repo", "upgrade", "--versions", "versions.yaml"]);
+    assert!(
+        told.stderr.contains(
+            "haptic-scaffold/upgrade-web: it offers 1.1.0, which nothing asks for any more"
+        ),
+        "{}",
+        told.stderr
+    );
+    assert!(
+        told.stdout
+            .contains("not moved: web.yaml:8: 1.1.0 was rejected"),
+        "{}",
+        told.stdout
+    );
+    let env = repo("", &[("web.yaml", "web", "1.0.0")]);
+    env.git("repo", &["branch", "haptic-scaffold"]);
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    let refused = run(&env, 1, "upgrade", &[]);
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .is_some_and(|why| why.contains("there is a branch `haptic-scaffold`")),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_branch_that_the_main_work_tree_is_on_is_left_alone() {
+    let env = repo("", &[("web.yaml", "web", "1.0.0")]);
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    run(&env, 0, "upgrade", &[]);
+    env.git("repo", &["checkout", "-q", "haptic-scaffold/upgrade-web"]);
+    env.git("repo", &["worktree", "add", "-q", "../linked", "main"]);
+    env.write("versions.yaml", "web: [1.0.0, 1.2.0]\n");
+    let arguments = [
+        "-C",
+        "linked",
+        "upgrade",
+        "--versions",
+        "versions.yaml",
+        "--output",
+        "json",
+    ];
+    let done = env.expect(0, &arguments).json();
+    assert_eq!(done["changes"][0]["branch_verdict"], "left-alone");
+    assert_eq!(env.git("repo", &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_can_not_be_upgraded_is_told() {
+    let env = TestEnv::new();
+    let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: a}\nspec: {chart: {spec: {chart: web, version: 1.0.0, sourceRef: {kind: HelmRepository, name: elsewhere}}}}\n";
+    plain(&env, &[("web.yaml", release)]);
+    env.write("versions.yaml", "web: [1.1.0]\n");
+    let done = run(&env, 0, "upgrade", &[]);
+    assert_eq!(
+        kept(&done),
+        ["the HelmRepository `elsewhere` is not in this repository"]
+    );
+    let snapshot = repo("", &[("haptic.yaml", "haptic", "0.0.0-main.4f2c1ab")]);
+    snapshot.write("versions.yaml", "haptic: [0.2.0, 0.2.1]\n");
+    assert_eq!(
+        titles(&run(&snapshot, 0, "upgrade", &["haptic", "--to", "0.2.0"])),
+        ["Upgrade haptic to 0.2.0"]
+    );
+    let held = repo(
+        "upgrade: {charts: {web: {hold: yes it is}}}\n",
+        &[("web.yaml", "web", "1.0.0"), ("api.yaml", "api", "1.0.0")],
+    );
+    held.write("versions.yaml", "web: [1.1.0]\napi: [1.1.0]\n");
+    let told = held.expect(
+        10,
+        &[
+            "-C",
+            "repo",
+            "upgrade",
+            "--versions",
+            "versions.yaml",
+            "--exit-code",
+        ],
+    );
+    assert!(
+        told.stdout
+            .contains("not moved: web.yaml:8: held: yes it is"),
+        "{}",
+        told.stdout
+    );
+    let alone: Value = run(&held, 10, "upgrade", &["web", "--exit-code"]);
+    assert!(titles(&alone).is_empty());
+}
+
+#[test]
+fn a_vendored_archive_and_an_old_lock_hold_their_dependency() {
+    let env = TestEnv::new();
+    let old = "dependencies:\n- {name: web, version: 1.0.0, repository: 'https://c.example.org'}\n";
+    let exact = CHART.replace("^1.0.0", "1.0.0");
+    plain(
+        &env,
+        &[
+            (
+                "old/Chart.yaml",
+                "apiVersion: v1\nname: old\nversion: 0.1.0\n",
+            ),
+            ("old/requirements.yaml", old),
+            ("old/requirements.lock", "digest: x\n"),
+            ("vendored/Chart.yaml", &exact),
+            ("vendored/charts/web-1.0.0.tgz", "x"),
+        ],
+    );
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    let done = run(&env, 0, "upgrade", &[]);
+    assert!(titles(&done).is_empty(), "{done}");
+    assert_eq!(kept(&done).len(), 2, "{done}");
+}
