@@ -34,7 +34,7 @@ pub fn web(version: &str) -> (&str, Vec<u8>) {
         _ => "{}",
     };
     let service = format!(
-        "apiVersion: v1\nkind: Service\nmetadata:\n  name: {{{{ .Release.Name }}}}\n  labels: {{version: \"{version}\"}}\nspec:\n  ports: [{{port: {{{{ .Values.port }}}}}}]\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: creds\nstringData:\n  password: hunter2-{version}\n"
+        "apiVersion: v1\nkind: Service\nmetadata:\n  name: {{{{ .Release.Name }}}}\n  labels: {{version: \"{version}\"}}\nspec:\n  ports: [{{port: {{{{ .Values.port }}}}}}]\n{{{{ with .Values.other }}}}{{{{ fail (printf \"no %v here\" .) }}}}{{{{ end }}}}\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: creds\nstringData:\n  password: hunter2-{version}\n"
     );
     let files = [
         ("Chart.yaml", chart.as_str()),

@@ -305,7 +305,7 @@ mod tests {
             secret.replace("KIND", "kind: \"Secret\" # ours"),
             secret.replace("KIND", "{{ broken: [\nkind: Secret"),
             format!(
-                "kind: List\nitems:\n- {}",
+                "kind: List\nitems:\n- {}\n",
                 secret
                     .replace("KIND", "kind: Secret")
                     .trim_end()

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::charts::helm_folder;
+use crate::charts::{archive, helm_folder};
 use crate::env::TestEnv;
 use crate::kit;
 use crate::lookups::repo;
@@ -117,12 +117,30 @@ fn helm_renders_the_difference_without_secrets() {
         "{text}"
     );
     assert!(!text.contains("hunter2"), "{text}");
-    with_values(&env, "{other: 1}");
+    with_values(&env, "{other: hunter4}");
     env.git("repo", &["branch", "-qD", "haptic-scaffold/upgrade-web"]);
     let done = upgrade(&env, 0, &["--versions", "charts"]);
+    let text = body(&done);
     assert!(
-        body(&done).contains("helm does not render the new version here"),
-        "{}",
-        body(&done)
+        !text.contains("Rendered by helm"),
+        "the old version fails too: {text}"
     );
+    helm_folder(&env.path("charts"), "web", &[plain_web(), web("1.2.0")]);
+    env.git("repo", &["branch", "-qD", "haptic-scaffold/upgrade-web"]);
+    let done = upgrade(&env, 0, &["--versions", "charts"]);
+    let text = body(&done);
+    assert!(
+        text.contains("helm does not render the new version here"),
+        "{text}"
+    );
+    assert!(
+        text.contains("no *** here") && !text.contains("hunter4"),
+        "{text}"
+    );
+}
+
+/// An old version that takes what the new one refuses.
+fn plain_web() -> (&'static str, Vec<u8>) {
+    let chart = "apiVersion: v1\nname: web\nversion: 1.0.0\n";
+    ("1.0.0", archive("web", &[("Chart.yaml", chart)]))
 }
