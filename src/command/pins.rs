@@ -1,6 +1,6 @@
 //! `pins`: every place where a chart's version stands.
 
-use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
@@ -16,6 +16,7 @@ use crate::cli::Common;
 use crate::cli::pins::PinsArgs;
 use crate::error::{ExitStatus, Problem};
 use crate::git::target::Target;
+use crate::model::address;
 use crate::model::chart::ChartRef;
 use crate::model::repo_path::RepoPath;
 use crate::pins::{Form, Joined, Kind, Newest, Pin, Source};
@@ -49,6 +50,7 @@ pub fn run(arguments: &PinsArgs, common: &Common, world: &World, ui: &mut Ui) ->
     let is_newer = rows
         .iter()
         .any(|row| row.newest.is_newer && row.pin.effective);
+    warn_of_logins(&joined.pins, ui);
     for remark in published.remarks() {
         ui.warn(remark);
     }
@@ -93,12 +95,14 @@ fn row<'a>(pin: &'a Pin, published: &mut Published<'_>, policies: &Policies, now
             let newest = allowed_tag(published, address, pin, &rule);
             newest.map_or_else(|why| unasked(&why), |(newest, _)| newest)
         }
+        _ if pin.kind != Kind::Chart && has_login(pin) => unasked(HAS_LOGIN),
         _ if pin.kind != Kind::Chart => unasked("not asked for: it is no chart"),
         Some(chart) => {
             let mut rule = policies.of(&pin.file).rule(&chart.name, &chart.address());
             let newest = allowed(published, chart, pin, &mut rule, now);
             newest.unwrap_or_else(|why| unasked(&why))
         }
+        None if has_login(pin) => unasked(HAS_LOGIN),
         None => unasked("it isn't known where the chart is published"),
     };
     Row { pin, chart, newest }
@@ -122,11 +126,37 @@ pub(super) fn chart_of(pin: &Pin) -> Option<ChartRef> {
     }
 }
 
-/// The chart that lies in a Git repository, with the repository's address.
+/// The chart that lies in a Git repository, with the repository's address. One that carries a login is asked by nobody.
 pub(super) fn git_of(pin: &Pin) -> Option<(&str, &str)> {
     match (&pin.source, &pin.chart) {
-        (Source::Address(address), Some(name)) if pin.kind == Kind::Git => Some((name, address)),
+        (Source::Address(address), Some(name)) if pin.kind == Kind::Git && !has_login(pin) => {
+            Some((name, address))
+        }
         _ => None,
+    }
+}
+
+/// Whether the address that a pin has carries a login, which is never sent and never shown.
+fn has_login(pin: &Pin) -> bool {
+    matches!(&pin.source, Source::Address(address) if address::has_login(address))
+}
+
+const HAS_LOGIN: &str = "its address carries a login, which everybody has who reads the repository: take it out and make a new one";
+
+/// Says once for each address that it carries a login.
+fn warn_of_logins(pins: &[Pin], ui: &mut Ui) {
+    let mut told = BTreeSet::new();
+    for pin in pins.iter().filter(|pin| has_login(pin)) {
+        if let Source::Address(address) = &pin.source
+            && told.insert(address)
+        {
+            ui.warn(&format!(
+                "{}:{}: `{}`: {HAS_LOGIN}",
+                pin.file,
+                pin.line,
+                address::shown(address)
+            ));
+        }
     }
 }
 
@@ -197,7 +227,7 @@ struct Told<'a> {
     kind: Kind,
     object: Option<&'a str>,
     chart: Option<&'a str>,
-    source: Option<Cow<'a, str>>,
+    source: Option<String>,
     value: &'a str,
     form: Form,
     effective: bool,
@@ -210,8 +240,8 @@ struct Told<'a> {
 fn told<'a>(row: &'a Row<'_>) -> Told<'a> {
     let pin = row.pin;
     let source = match (&row.chart, &pin.source) {
-        (Some(chart), _) => Some(Cow::Owned(chart.address())),
-        (None, Source::Address(address)) => Some(Cow::Borrowed(address.as_str())),
+        (Some(chart), _) => Some(chart.address()),
+        (None, Source::Address(address)) => Some(address::shown(address)),
         (None, _) => None,
     };
     Told {

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::address::shown;
+
 /// How a Helm chart is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepoKind {
@@ -36,7 +38,9 @@ pub enum ChartRefError {
     )]
     Credentials,
     /// It has blanks, a query or a fragment.
-    #[error("`{0}` has characters that no address of a chart repository has")]
+    #[error(
+        "`{0}` has blanks, a query or other characters that no address of a chart repository has"
+    )]
     Characters(String),
 }
 
@@ -50,7 +54,7 @@ impl ChartRef {
             Some(("oci", rest)) => (RepoKind::Oci, rest),
             Some(("https" | "http", rest)) => (RepoKind::Http, rest),
             None if repo.contains('/') => (RepoKind::Oci, repo),
-            _ => return Err(ChartRefError::Scheme(repo.to_owned())),
+            _ => return Err(ChartRefError::Scheme(shown(repo))),
         };
         let host = rest.split('/').next().unwrap_or_default();
         if host.contains('@') {
@@ -61,7 +65,7 @@ impl ChartRef {
                 c.is_whitespace() || c.is_control() || "?#\"'<>\\{}`$".contains(c)
             })
         {
-            return Err(ChartRefError::Characters(repo.to_owned()));
+            return Err(ChartRefError::Characters(shown(repo)));
         }
         let location = match kind {
             RepoKind::Oci => rest.trim_end_matches('/').to_owned(),

@@ -2,6 +2,7 @@
 //!
 //! Nothing here reads a file, the environment, the clock or the network, and nothing here knows a layout or HAPTIC.
 
+pub mod address;
 pub mod chart;
 pub mod cluster;
 pub mod env;

@@ -9,6 +9,7 @@ use super::given::{Given, targets};
 use super::lines::MADE;
 use super::templates::is_made;
 use super::variables::Variables;
+use crate::model::address::shown;
 use crate::model::repo_path::RepoPath;
 
 /// Every pin of a repository, by file and place.
@@ -150,7 +151,7 @@ impl Sources {
     fn resolve(&self, pin: &mut Pin, given: &Given) {
         match self.address(&pin.file, &pin.source, given) {
             Ok(Some(address)) if is_made(&address) => {
-                let why = format!("the address `{address}` is made of variables");
+                let why = format!("the address `{}` is made of variables", shown(&address));
                 pin.why.get_or_insert(why);
                 pin.source = Source::Unknown;
             }

@@ -47,6 +47,8 @@ pub use local::Local;
 pub use newest::newest_stable;
 pub use source::{AddressError, ChartSource};
 
+pub use crate::model::address::shown;
+
 use cache::Cache;
 use credentials::Credentials;
 use helm_repo::{HelmRepo, Indexes};
@@ -176,17 +178,6 @@ impl HttpRegistry {
             chart,
         }
     }
-}
-
-/// An address as it may be shown: without a user and its password, and without the query, which may hold a token.
-pub fn shown(address: &str) -> String {
-    let address = address.split(['?', '#']).next().unwrap_or_default();
-    let Some((scheme, rest)) = address.split_once("://") else {
-        return address.to_owned();
-    };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    format!("{scheme}://{host}{path}")
 }
 
 /// Reads `oci://HOST/PATH/CHART:TAG`, as an index has it whose archives lie in a registry.

@@ -252,3 +252,47 @@ fn odd_files_end_neither_the_run_nor_the_machine() {
     );
     assert_eq!(below.json()["pins"].as_array().map(Vec::len), Some(1));
 }
+
+#[test]
+fn logins_in_addresses_are_told_and_never_shown() {
+    let env = TestEnv::new();
+    env.write(
+        "repo/x/Chart.yaml",
+        "apiVersion: v2\nname: x\nversion: 1.0.0\ndependencies:\n- {name: bar, version: 1.0.0, repository: 'https://u:secretpw@p.example.org/x?token=zzz'}\n",
+    );
+    env.write("repo/a.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: r, namespace: x}\nspec: {url: 'https://u:secretpw@h.example.org/${team}'}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: app, namespace: x}\nspec: {chart: {spec: {chart: foo, version: 1.0.0, sourceRef: {kind: HelmRepository, name: r}}}}\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x}\nspec:\n  source: {repoURL: 'https://u:ghp_secret@git.example.org/x/y.git', targetRevision: v1.0.0, path: .}\n");
+    env.git("repo", &["init", "-q", "-b", "main"]);
+    env.git("repo", &["add", "."]);
+    env.git("repo", &["commit", "-qm", "Start"]);
+    env.write("versions.json", r#"{"bar": ["2.0.0"], "foo": ["2.0.0"]}"#);
+    for command in ["pins", "upgrade"] {
+        for more in [&["--output", "json"][..], &[]] {
+            let mut arguments = vec!["-C", "repo", command, "--versions", "versions.json"];
+            arguments.extend(more);
+            let run = env.expect(0, &arguments);
+            for text in [&run.stdout, &run.stderr] {
+                for secret in ["secretpw", "ghp_secret", "zzz"] {
+                    assert!(!text.contains(secret), "{arguments:?}: {text}");
+                }
+            }
+        }
+    }
+    let run = env.expect(0, &["-C", "repo", "pins", "--offline", "--output", "json"]);
+    let said = run.json();
+    let sources: Vec<&str> = said["pins"]
+        .as_array()
+        .expect("pins")
+        .iter()
+        .filter_map(|pin| pin["source"].as_str())
+        .collect();
+    assert_eq!(
+        sources,
+        ["https://git.example.org/x/y.git", "https://p.example.org/x"]
+    );
+    assert_eq!(
+        run.stderr.matches("its address carries a login").count(),
+        2,
+        "{}",
+        run.stderr
+    );
+}

@@ -7,6 +7,7 @@ use anyhow::Result;
 use crate::cli::upgrade::UpgradeArgs;
 use crate::command::pins::{chart_of, git_of};
 use crate::error::Problem;
+use crate::model::address::shown;
 use crate::model::chart::ChartRef;
 use crate::pins::{Kind, Pin, Source};
 
@@ -39,6 +40,14 @@ impl What {
             Self::Named => None,
         }
     }
+
+    /// Its address as it may be shown: that of a Git repository may have a user name.
+    fn address(&self, address: &str) -> String {
+        match self {
+            Self::Git(..) => shown(address),
+            Self::Chart(_) | Self::Named => address.to_owned(),
+        }
+    }
 }
 
 impl Subject {
@@ -46,7 +55,9 @@ impl Subject {
     fn is(&self, wanted: &str) -> bool {
         let named = self.what.named();
         self.name == wanted
-            || named.is_some_and(|(name, address)| name == wanted || address == wanted)
+            || named.is_some_and(|(name, address)| {
+                name == wanted || address == wanted || self.what.address(&address) == wanted
+            })
     }
 }
 
@@ -130,7 +141,7 @@ fn charts(pins: &[Pin]) -> Vec<Subject> {
         name: if names.get(&name) == Some(&1) {
             name
         } else {
-            address
+            what.address(&address)
         },
         what,
         pins,
@@ -145,7 +156,7 @@ fn others(pins: &[Pin], wanted: &[String]) -> Vec<Subject> {
         (Kind::Chart, _) if chart_of(pin).is_none() => pin.chart.clone(),
         (Kind::Chart, _) => None,
         (Kind::Git, _) if git_of(pin).is_some() => None,
-        (Kind::Git, Source::Address(address)) => Some(address.clone()),
+        (Kind::Git, Source::Address(address)) => Some(shown(address)),
         _ => pin.chart.clone(),
     };
     let of = |wanted: &String| {
