@@ -7,6 +7,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::url::Url;
+
 /// What was asked of which address; the first half of every message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
@@ -89,6 +91,21 @@ impl RegistryError {
     pub(super) fn with_logins(mut self, account: impl FnOnce() -> String) -> Self {
         if let Self::Denied { logins, .. } = &mut self {
             *logins = Some(account());
+        }
+        self
+    }
+
+    /// The error of a host that is not asked again, as every later question to it gets it: without what the first one was about.
+    pub(super) fn again(mut self, aim: &str) -> Self {
+        if let Self::Unreachable { asked, .. }
+        | Self::Busy { asked, .. }
+        | Self::Denied { asked, .. } = &mut self
+        {
+            let origin = Url::parse(&asked.url).map(|url| url.origin());
+            *asked = Asked {
+                aim: aim.to_owned(),
+                url: origin.unwrap_or_else(|| asked.url.clone()),
+            };
         }
         self
     }

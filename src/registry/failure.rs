@@ -10,6 +10,8 @@ pub(super) struct Failure {
     pub(super) error: RegistryError,
     /// Whether the next try may succeed.
     pub(super) transient: bool,
+    /// Whether waiting for the host took long and came to nothing.
+    pub(super) in_vain: bool,
 }
 
 /// Says why a request got no answer.
@@ -21,6 +23,7 @@ pub(super) fn no_answer(asked: &Asked, error: &ureq::Error) -> Failure {
             reason,
         },
         transient,
+        in_vain: matches!(error, Error::Timeout(_)),
     };
     match error {
         // TLS reports through I/O errors of this kind while it shakes hands.
@@ -45,6 +48,7 @@ pub(super) fn no_answer(asked: &Asked, error: &ureq::Error) -> Failure {
                 reason: other.to_string(),
             },
             transient: false,
+            in_vain: false,
         },
     }
 }
@@ -56,12 +60,14 @@ fn untrusted(asked: Asked, reason: impl std::fmt::Display) -> Failure {
             reason: reason.to_string(),
         },
         transient: false,
+        in_vain: false,
     }
 }
 
 /// Says why a body could not be read to its end.
 pub(super) fn broken_body(asked: Asked, error: &ureq::Error, limit: u64) -> Failure {
     use ureq::Error;
+    let in_vain = matches!(error, Error::Timeout(_));
     let (error, transient) = match error {
         Error::BodyExceedsLimit(_) => (RegistryError::TooLarge { asked, limit }, false),
         Error::Timeout(_) => {
@@ -77,5 +83,9 @@ pub(super) fn broken_body(asked: Asked, error: &ureq::Error, limit: u64) -> Fail
             (RegistryError::Malformed { asked, reason }, true)
         }
     };
-    Failure { error, transient }
+    Failure {
+        error,
+        transient,
+        in_vain,
+    }
 }

@@ -30,9 +30,11 @@ pub(super) struct HelmRepo<'a> {
     pub(super) chart: &'a str,
 }
 
-/// The indexes that were read in this run, by address: one serves all its charts.
+/// The indexes that were asked for in this run, by address: one serves all its charts, and so does a failure.
 #[derive(Default)]
-pub(super) struct Indexes(Mutex<HashMap<String, Arc<Index>>>);
+pub(super) struct Indexes(Mutex<HashMap<String, Found>>);
+
+type Found = Result<Arc<Index>, RegistryError>;
 
 struct Index {
     /// The address after redirects, which addresses of archives are relative to.
@@ -41,7 +43,7 @@ struct Index {
 }
 
 impl Indexes {
-    fn locked(&self) -> MutexGuard<'_, HashMap<String, Arc<Index>>> {
+    fn locked(&self) -> MutexGuard<'_, HashMap<String, Found>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -61,6 +63,7 @@ impl HelmRepo<'_> {
     /// Counts the entries without a version, once the index was read.
     pub(super) fn left_out(&self) -> usize {
         let index = self.indexes.locked().get(&self.index.to_string()).cloned();
+        let index = index.and_then(Result::ok);
         let entries = index.as_ref().and_then(|index| self.entries(index).ok());
         let unusable = |entry: &&Entry| entry.published().is_none();
         entries.map_or(0, |entries| entries.iter().filter(unusable).count())
@@ -146,27 +149,34 @@ impl HelmRepo<'_> {
         }
     }
 
-    fn index(&self) -> Result<Arc<Index>, RegistryError> {
+    /// The index, asked for once in a run. A login that was refused is not sent again, and a broken index not fetched again.
+    fn index(&self) -> Found {
         let key = self.index.to_string();
         let known = self.indexes.locked().get(&key).cloned();
-        if let Some(index) = known {
-            return Ok(index);
+        if let Some(found) = known {
+            return found;
         }
+        let found = self.fetch().map(Arc::new);
+        self.indexes.locked().insert(key, found.clone());
+        found
+    }
+
+    fn fetch(&self) -> Result<Index, RegistryError> {
         let authorization = credentials::for_helm(self.credentials, self.index);
-        let reply = self.http.get(&Ask {
+        let ask = Ask {
             authorization: authorization.as_ref().map(|text| text.expose_secret()),
             keep: Keep::WhileUnchanged,
-            ..Ask::new(&self.aim(), self.index, YAML)
+            ..Ask::new("read the index", self.index, YAML)
+        };
+        let reply = self.judge(self.http.get(&ask)?)?;
+        let charts = helm_index::read(&reply.body).map_err(|why| RegistryError::Malformed {
+            asked: ask.asked(),
+            reason: format!("it is no chart index: {why}"),
         })?;
-        let reply = self.judge(reply)?;
-        let charts = helm_index::read(&reply.body)
-            .map_err(|why| self.malformed(&format!("it is no chart index: {why}")))?;
-        let index = Arc::new(Index {
+        Ok(Index {
             url: reply.url,
             charts,
-        });
-        self.indexes.locked().insert(key, Arc::clone(&index));
-        Ok(index)
+        })
     }
 
     fn malformed(&self, reason: &str) -> RegistryError {

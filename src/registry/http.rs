@@ -3,7 +3,7 @@
 //! Owns the connection settings, time-outs, back-off and the rule that an `Authorization` header
 //! never leaves its origin. It must not know registries or read bodies. Start from [`Http::get`].
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -38,8 +38,17 @@ pub(super) struct Http {
     pause: Pause,
     max_body: u64,
     cache: Cache,
-    /// Hosts that gave no answer to the last question in all its tries.
-    silent: Mutex<BTreeSet<String>>,
+    /// Hosts whose last question failed in all its tries.
+    troubled: Mutex<BTreeMap<String, Trouble>>,
+}
+
+/// Why a host is asked less, or not at all, in the rest of the run.
+#[derive(Debug, Clone)]
+enum Trouble {
+    /// It gave no answer, and said so at once: asking once more costs nothing.
+    Silent,
+    /// Waiting for it took long and came to nothing. It is not asked again.
+    GivenUp(RegistryError),
 }
 
 /// Whether an answer is kept for later runs.
@@ -120,7 +129,7 @@ impl Http {
             pause,
             max_body,
             cache: Cache::none(),
-            silent: Mutex::default(),
+            troubled: Mutex::default(),
         }
     }
 
@@ -128,6 +137,21 @@ impl Http {
     #[cfg(test)]
     pub(super) fn with_cache(self, cache: Cache) -> Self {
         Self { cache, ..self }
+    }
+
+    /// Takes another time for a whole question.
+    #[cfg(test)]
+    pub(super) fn with_timeout(self, whole: Duration) -> Self {
+        let config = Agent::config_builder()
+            .timeout_global(Some(whole))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .build();
+        Self {
+            agent: config.new_agent(),
+            ..self
+        }
     }
 
     /// Asks, follows redirects and returns the last answer, whatever its status.
@@ -199,23 +223,36 @@ impl Http {
         })
     }
 
-    /// Tries again what may pass, and only once where the host was silent before: a hundred charts of one host must not wait a hundred times.
+    /// Tries again what may pass, and only once where the host was silent before. A host that was waited for in vain is not asked
+    /// again: a hundred charts of one host must not wait a hundred times.
     fn send_patiently(&self, ask: &Ask<'_>, form: Form<'_>) -> Result<Reply, RegistryError> {
         let host = ask.url.host_and_port();
-        let was_silent = self.silent().contains(&host);
-        let answer = self.send_tries(ask, form, if was_silent { 1 } else { MAX_TRIES });
-        match &answer {
-            Err(RegistryError::Unreachable { .. }) => self.silent().insert(host),
-            _ => self.silent().remove(&host),
+        let trouble = self.troubled().get(&host).cloned();
+        let most = match trouble {
+            Some(Trouble::GivenUp(error)) => return Err(error.again("ask again")),
+            Some(Trouble::Silent) => 1,
+            None => MAX_TRIES,
         };
-        answer
+        let answer = self.send_tries(ask, form, most);
+        let trouble = match &answer {
+            Err(failure) if failure.in_vain => Some(Trouble::GivenUp(failure.error.clone())),
+            Err(failure) if matches!(failure.error, RegistryError::Unreachable { .. }) => {
+                Some(Trouble::Silent)
+            }
+            _ => None,
+        };
+        match trouble {
+            Some(trouble) => self.troubled().insert(host, trouble),
+            None => self.troubled().remove(&host),
+        };
+        answer.map_err(|failure| failure.error)
     }
 
-    fn silent(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
+    fn troubled(&self) -> MutexGuard<'_, BTreeMap<String, Trouble>> {
+        self.troubled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn send_tries(&self, ask: &Ask<'_>, form: Form<'_>, most: u32) -> Result<Reply, RegistryError> {
+    fn send_tries(&self, ask: &Ask<'_>, form: Form<'_>, most: u32) -> Result<Reply, Failure> {
         let mut tries = 1;
         loop {
             let wait = match self.send_once(ask, form) {
@@ -223,16 +260,21 @@ impl Http {
                 Ok(reply) => {
                     let wanted = reply.retry_after();
                     if tries == most || wanted.is_some_and(|s| s > MAX_WAIT_SECONDS) {
-                        return Err(RegistryError::Busy {
+                        let error = RegistryError::Busy {
                             asked: ask.asked(),
                             status: reply.status,
                             wait_seconds: wanted,
+                        };
+                        return Err(Failure {
+                            error,
+                            transient: false,
+                            in_vain: true,
                         });
                     }
                     wanted.map_or_else(|| back_off(tries), Duration::from_secs)
                 }
                 Err(failure) if tries == most || !failure.transient => {
-                    return Err(failure.error);
+                    return Err(failure);
                 }
                 Err(_) => back_off(tries),
             };

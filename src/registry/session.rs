@@ -8,11 +8,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
+use zeroize::Zeroizing;
 
 use super::challenge::{self, Challenge};
 use super::credentials::{self, Credentials};
 use super::error::RegistryError;
 use super::http::{Ask, Http};
+use super::manifest;
 use super::reply::Reply;
 use super::url::Url;
 
@@ -24,6 +26,8 @@ pub(super) struct Tokens {
     authorizations: Mutex<HashMap<String, SecretString>>,
     /// The token services that were not trusted with a login that is there.
     withheld: Mutex<HashMap<String, String>>,
+    /// The logins that were refused, by a digest of place and login. Some services lock an account after a few.
+    refused: Mutex<HashMap<String, RegistryError>>,
 }
 
 impl Tokens {
@@ -37,6 +41,16 @@ impl Tokens {
 
     fn withhold(&self, key: &str, service: &str) {
         locked(&self.withheld).insert(key.to_owned(), service.to_owned());
+    }
+
+    fn refuse(&self, key: String, error: &RegistryError) {
+        locked(&self.refused).insert(key, error.clone());
+    }
+
+    /// Refuses a login that was refused before, with the same words.
+    fn check(&self, key: &str) -> Result<(), RegistryError> {
+        let refused = locked(&self.refused).get(key).cloned();
+        refused.map_or(Ok(()), |error| Err(error.again("log in again")))
     }
 
     fn withheld_from(&self, key: &str) -> Option<String> {
@@ -83,8 +97,26 @@ impl Session<'_> {
         let Some(authorization) = self.authorize(&reply)? else {
             return Ok(reply);
         };
-        self.tokens.put(&key, authorization.clone());
-        self.ask(ask, Some(&authorization))
+        let reply = self.ask(ask, Some(&authorization))?;
+        if reply.status != 401 {
+            self.tokens.put(&key, authorization);
+            return Ok(reply);
+        }
+        let text = authorization.expose_secret();
+        match text.starts_with("Basic ") {
+            true => self.judge_login(reply, refusal_key(self.registry, text)),
+            false => Ok(reply),
+        }
+    }
+
+    /// As [`Self::judge`], for an answer to a login: one that is refused is not sent again in this run.
+    fn judge_login(&self, reply: Reply, key: String) -> Result<Reply, RegistryError> {
+        let is_refused = reply.status == 401;
+        self.judge(reply).inspect_err(|error| {
+            if is_refused {
+                self.tokens.refuse(key, error);
+            }
+        })
     }
 
     /// Asks and returns the answer if it is a success.
@@ -144,7 +176,12 @@ impl Session<'_> {
         }
         if challenges.iter().any(|c| c.is("Basic")) {
             let login = credentials::for_registry(self.credentials, self.registry, &self.place());
-            return Ok(login.and_then(|login| login.basic()));
+            let basic = login.and_then(|login| login.basic());
+            if let Some(text) = &basic {
+                let key = refusal_key(self.registry, text.expose_secret());
+                self.tokens.check(&key)?;
+            }
+            return Ok(basic);
         }
         Ok(None)
     }
@@ -175,6 +212,15 @@ impl Session<'_> {
         let query = self.token_query(bearer);
         let form = login.as_ref().and_then(|login| login.refresh(&query));
         let basic = login.as_ref().and_then(credentials::Login::basic);
+        let sent = match login.as_ref() {
+            Some(credentials::Login::Basic(text) | credentials::Login::Identity(text)) => {
+                Some(refusal_key(&realm, text.expose_secret()))
+            }
+            None => None,
+        };
+        if let Some(key) = &sent {
+            self.tokens.check(key)?;
+        }
         let target = realm.target();
         let joint = if target.contains('?') { '&' } else { '?' };
         let url = match &form {
@@ -189,7 +235,10 @@ impl Session<'_> {
             Some(form) => self.http.post_form(&ask, &form)?,
             None => self.http.get(&ask)?,
         };
-        let reply = self.judge(reply)?;
+        let reply = match sent {
+            Some(key) => self.judge_login(reply, key)?,
+            None => self.judge(reply)?,
+        };
         Ok(format!("Bearer {}", read_token(&reply)?.expose_secret()).into())
     }
 
@@ -205,6 +254,12 @@ impl Session<'_> {
         let all = all.map(|(name, value)| format!("{name}={}", percent_encode(value)));
         all.collect::<Vec<_>>().join("&")
     }
+}
+
+/// What a refused login is known by: no text of a login stays in memory for it.
+fn refusal_key(place: &Url, login: &str) -> String {
+    let both = Zeroizing::new(format!("{} {login}", place.origin()));
+    manifest::hex(both.as_bytes())
 }
 
 fn read_token(reply: &Reply) -> Result<SecretString, RegistryError> {

@@ -191,6 +191,81 @@ fn no_server_is_unreachable_after_three_tries() {
     );
 }
 
+/// What a second chart of a host gets after the first one was waited for in vain.
+fn second(server: &Server, repo: &str) -> (String, usize, usize) {
+    let (registry, waits) = registry();
+    for chart in ["api", "web"] {
+        let source = ChartSource::new(repo, chart).unwrap();
+        let error = registry.versions(&source).unwrap_err().to_string();
+        if chart == "web" {
+            return (error, server.seen().len(), waits.lock().unwrap().len());
+        }
+    }
+    unreachable!("the second chart has an answer")
+}
+
+#[test]
+fn a_busy_host_is_waited_for_once_in_a_run() {
+    for is_helm in [true, false] {
+        let server = Server::start(|_, _| Answer::new(429, "").header("Retry-After", "20"));
+        let repo = match is_helm {
+            true => format!("http://{}/stable", server.host),
+            false => format!("oci://{}/team", server.host),
+        };
+        let (error, asked, waits) = second(&server, &repo);
+        assert_eq!((asked, waits), (3, 2), "{error}");
+        assert!(error.contains("is busy (status 429)"), "{error}");
+    }
+}
+
+#[test]
+fn a_host_that_hangs_is_waited_for_once_in_a_run() {
+    let server = Server::start(|_, _| {
+        std::thread::sleep(Duration::from_secs(3600));
+        Answer::new(200, "")
+    });
+    let (mut registry, _) = registry();
+    registry.http = registry.http.with_timeout(Duration::from_millis(300));
+    let ask = |repo: &str, chart: &str| {
+        let source = ChartSource::new(repo, chart).unwrap();
+        registry.versions(&source).unwrap_err().to_string()
+    };
+    let repo = format!("oci://{}/team", server.host);
+    assert!(ask(&repo, "api").contains("cannot list the tags of `team/api`"));
+    let again = format!(
+        "cannot ask again at `http://{}`: no answer, the time is over",
+        server.host
+    );
+    assert_eq!(ask(&repo, "web"), again);
+    assert_eq!(ask(&format!("http://{}/stable", server.host), "web"), again);
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[test]
+fn a_refused_or_broken_index_is_fetched_once_in_a_run() {
+    for (status, body) in [
+        (401, ""),
+        (403, ""),
+        (404, ""),
+        (200, "entries: []"),
+        (200, "<html>"),
+    ] {
+        let server = Server::start(move |_, _| Answer::new(status, body));
+        let (registry, _) = registry();
+        let errors = ["api", "web", "db"].map(|chart| {
+            let repo = format!("http://{}/stable/", server.host);
+            let source = ChartSource::new(&repo, chart).unwrap();
+            registry.versions(&source).unwrap_err().to_string()
+        });
+        assert_eq!(server.seen().len(), 1, "{status} {body}");
+        assert!(
+            errors[0].starts_with("cannot read the index at"),
+            "{errors:?}"
+        );
+        assert_eq!((&errors[0], &errors[0]), (&errors[1], &errors[2]));
+    }
+}
+
 #[test]
 fn cut_off_large_or_foreign_bodies_are_errors() {
     let cut = Server::start(|_, _| Answer::new(200, r#"{"tags":["1.0.0"]}"#).announced_length(99));

@@ -154,3 +154,37 @@ fn realm_and_link_that_are_not_safe_are_refused() {
         assert!(!error.to_string().contains("u:p"), "{error}");
     }
 }
+
+/// How often the login of `Known` came to a server.
+fn logins(server: &Server) -> usize {
+    let seen = server.seen();
+    let is_login = |text: &&String| text.starts_with("Basic ");
+    let sent = seen
+        .iter()
+        .filter_map(|one| one.headers.get("authorization"));
+    sent.filter(is_login).count()
+}
+
+#[test]
+fn a_refused_login_is_sent_once_in_a_run() {
+    let basic =
+        Server::start(|_, _| Answer::new(401, "").header("WWW-Authenticate", "Basic realm=\"r\""));
+    let token = Server::start(|_, seen| match seen.target.starts_with("/token") {
+        true => Answer::new(401, "{}"),
+        false => challenge(&format!("http://{}/token", seen.headers["host"])),
+    });
+    let helm = Server::start(|_, _| Answer::new(401, ""));
+    for (server, repo) in [
+        (&basic, format!("oci://{}/team", basic.host)),
+        (&token, format!("oci://{}/team", token.host)),
+        (&helm, format!("http://{}/stable", helm.host)),
+    ] {
+        let (registry, _) = registry_with(Box::new(Known));
+        for chart in ["api", "web", "api", "db"] {
+            let source = ChartSource::new(&repo, chart).unwrap();
+            let error = registry.versions(&source).unwrap_err();
+            assert!(matches!(error, RegistryError::Denied { .. }), "{error}");
+        }
+        assert_eq!(logins(server), 1, "{repo}");
+    }
+}

@@ -108,6 +108,11 @@ impl Url {
         }
     }
 
+    /// Returns scheme, host and port.
+    pub(super) fn origin(&self) -> String {
+        format!("{}://{}", self.scheme(), self.host_and_port())
+    }
+
     /// Returns path and query.
     pub(super) fn target(&self) -> &str {
         &self.target
