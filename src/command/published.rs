@@ -9,6 +9,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::told::Told;
+use crate::model::address::shown;
 use crate::model::chart::ChartRef;
 use crate::model::range::lenient_version;
 use crate::registry::{self, ChartSource, Registry, Release};
@@ -146,19 +147,18 @@ impl<'a> Published<'a> {
         archive.map(Some).map_err(|why| why.to_string())
     }
 
-    /// Charts and repositories that could not be asked about, with the reason.
-    pub fn unknown(&self) -> impl Iterator<Item = (&str, &str)> {
-        let charts = self
-            .known
-            .iter()
-            .map(|(name, found)| (name, found.as_ref().err()));
-        let tags = self
-            .tags
-            .iter()
-            .map(|(name, found)| (name, found.as_ref().err()));
-        charts
-            .chain(tags)
-            .filter_map(|(name, why)| Some((name.as_str(), why?.as_str())))
+    /// Charts, repositories and single versions that could not be asked about, with the reason.
+    pub fn unknown(&self) -> impl Iterator<Item = (String, &str)> {
+        let charts = self.known.iter();
+        let charts = charts.map(|(name, found)| (name.clone(), found.as_ref().err()));
+        let tags = self.tags.iter();
+        let tags = tags.map(|(name, found)| (shown(name), found.as_ref().err()));
+        // Where nobody is asked, nobody failed to answer.
+        let releases = self.releases.iter().filter(|_| !self.is_nobody());
+        let releases = releases
+            .map(|((name, version), found)| (format!("{name} {version}"), found.as_ref().err()));
+        let all = charts.chain(tags).chain(releases);
+        all.filter_map(|(name, why)| Some((name, why?.as_str())))
     }
 
     /// What is odd about lists that could be read: entries without a version, by chart.
@@ -344,6 +344,56 @@ mod tests {
         );
     }
 
+    /// A source with a list, and nothing more.
+    struct Closed;
+
+    impl Registry for Closed {
+        fn versions(&self, _: &ChartSource) -> Result<Vec<registry::Published>, RegistryError> {
+            let version = "1.0.0".to_owned();
+            let created = None;
+            Ok(vec![registry::Published { version, created }])
+        }
+
+        fn release(&self, _: &ChartSource, _: &str) -> Result<Release, RegistryError> {
+            Err(RegistryError::Denied {
+                asked: registry::Asked {
+                    aim: "read the manifest".to_owned(),
+                    url: "https://r.example.org".to_owned(),
+                },
+                status: 403,
+                detail: None,
+                logins: None,
+            })
+        }
+
+        fn archive(&self, _: &ChartSource, _: &str) -> Result<Vec<u8>, RegistryError> {
+            Ok(Vec::new())
+        }
+
+        fn git_tags(&self, _: &str) -> Result<Vec<String>, RegistryError> {
+            Ok(Vec::new())
+        }
+
+        fn file(&self, _: &str, _: &str) -> Result<Vec<u8>, RegistryError> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn a_version_that_is_refused_is_unknown() {
+        let mut published = Published::new(None, Some(&Closed)).unwrap();
+        assert!(published.created(&chart(), "1.0.0").is_err());
+        assert!(published.digest(&chart(), "1.0.0").is_err());
+        let unknown: Vec<(String, &str)> = published.unknown().collect();
+        assert_eq!(
+            unknown,
+            [(
+                "oci://r.example.org/x/api 1.0.0".to_owned(),
+                "cannot read the manifest at `https://r.example.org`: access refused with status 403"
+            )]
+        );
+    }
+
     #[test]
     fn nobody_is_asked_offline() {
         let mut nobody = Published::new(None, None).unwrap();
@@ -356,6 +406,7 @@ mod tests {
             nobody.archive(&chart(), "1.0.0"),
             Err("nobody was asked".to_owned())
         );
+        assert_eq!(nobody.unknown().count(), 0);
         assert!(nobody.tags("https://g.example.org/a", "").is_err());
     }
 }
