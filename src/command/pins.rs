@@ -19,6 +19,7 @@ use crate::git::target::Target;
 use crate::model::address;
 use crate::model::chart::ChartRef;
 use crate::model::repo_path::RepoPath;
+use crate::model::text::one_line;
 use crate::pins::{Form, Joined, Kind, Newest, Pin, Source};
 use crate::ui::{Format, Outcome, Ui};
 use crate::world::World;
@@ -83,29 +84,34 @@ struct Row<'a> {
     pin: &'a Pin,
     chart: Option<ChartRef>,
     newest: Newest,
+    /// Whether its source was asked and gave no answer.
+    is_unanswered: bool,
 }
 
 fn row<'a>(pin: &'a Pin, published: &mut Published<'_>, policies: &Policies, now: i64) -> Row<'a> {
     let chart = chart_of(pin);
-    let newest = match &chart {
-        _ if published.is_nobody() => unasked("nobody was asked for versions"),
+    let answer = match &chart {
+        _ if published.is_nobody() => Ok(unasked("nobody was asked for versions")),
         _ if git_of(pin).is_some() => {
             let (name, address) = git_of(pin).unwrap_or_default();
             let rule = policies.of(&pin.file).rule(name, address);
-            let newest = allowed_tag(published, address, pin, &rule);
-            newest.map_or_else(|why| unasked(&why), |(newest, _)| newest)
+            allowed_tag(published, address, pin, &rule).map(|(newest, _)| newest)
         }
-        _ if pin.kind != Kind::Chart && has_login(pin) => unasked(HAS_LOGIN),
-        _ if pin.kind != Kind::Chart => unasked("not asked for: it is no chart"),
+        _ if pin.kind != Kind::Chart && has_login(pin) => Ok(unasked(HAS_LOGIN)),
+        _ if pin.kind != Kind::Chart => Ok(unasked("not asked for: it is no chart")),
         Some(chart) => {
             let mut rule = policies.of(&pin.file).rule(&chart.name, &chart.address());
-            let newest = allowed(published, chart, pin, &mut rule, now);
-            newest.unwrap_or_else(|why| unasked(&why))
+            allowed(published, chart, pin, &mut rule, now)
         }
-        None if has_login(pin) => unasked(HAS_LOGIN),
-        None => unasked("it isn't known where the chart is published"),
+        None if has_login(pin) => Ok(unasked(HAS_LOGIN)),
+        None => Ok(unasked("it isn't known where the chart is published")),
     };
-    Row { pin, chart, newest }
+    Row {
+        pin,
+        chart,
+        is_unanswered: answer.is_err(),
+        newest: answer.unwrap_or_else(|why| unasked(&why)),
+    }
 }
 
 fn unasked(why: &str) -> Newest {
@@ -152,9 +158,9 @@ fn warn_of_logins(pins: &[Pin], ui: &mut Ui) {
         {
             ui.warn(&format!(
                 "{}:{}: `{}`: {HAS_LOGIN}",
-                pin.file,
+                one_line(pin.file.as_str()),
                 pin.line,
-                address::shown(address)
+                one_line(&address::shown(address))
             ));
         }
     }
@@ -162,9 +168,21 @@ fn warn_of_logins(pins: &[Pin], ui: &mut Ui) {
 
 /// Charts that nobody could say anything about: the rest is shown all the same.
 pub(super) fn unknown(published: &Published<'_>) -> Option<Problem> {
-    let all: Vec<String> = published
-        .unknown()
-        .map(|(chart, why)| format!("{chart}: {why}"))
+    // A hundred charts of one source that is down are one piece of news.
+    let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
+    for (chart, why) in published.unknown() {
+        let chart = one_line(&chart).into_owned();
+        match by_reason.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, charts)) => charts.push(chart),
+            None => by_reason.push((why, vec![chart])),
+        }
+    }
+    let lines = by_reason.iter();
+    let all: Vec<String> = lines
+        .map(|(why, charts)| {
+            let why = why.replace('\n', "\n    ");
+            format!("{}: {why}", charts.join(", "))
+        })
         .collect();
     (!all.is_empty()).then(|| {
         Problem::new(
@@ -265,28 +283,31 @@ fn told<'a>(row: &'a Row<'_>) -> Told<'a> {
 
 fn shown(rows: &[Row<'_>], joined: &Joined, is_asked: bool) -> String {
     let mut text = String::new();
-    for Row { pin, newest, .. } in rows {
+    for row in rows {
+        let Row { pin, newest, .. } = row;
         let newer = newest
             .version
             .as_ref()
             .filter(|_| newest.is_newer)
             .map(|version| format!(" -> {version}"))
             .unwrap_or_default();
+        // What stands in a file must not look like a line of ours.
         text.push_str(&format!(
             "{}:{}:{}: {} {}{newer}  ({})\n",
-            pin.file,
+            one_line(pin.file.as_str()),
             pin.line,
             pin.column,
-            pin.chart.as_deref().unwrap_or("-"),
-            pin.value,
-            pin.place
+            one_line(pin.chart.as_deref().unwrap_or("-")),
+            one_line(&pin.value),
+            one_line(&pin.place)
         ));
-        let said = newest
-            .why
-            .as_ref()
-            .filter(|_| is_asked && pin.kind == Kind::Chart);
-        for why in pin.why.iter().chain(said) {
-            text.push_str(&format!("  {why}\n"));
+        let said = match (&newest.why, row.is_unanswered) {
+            (Some(_), true) => Some("its source could not be asked: the error says why"),
+            (Some(why), false) if is_asked && pin.kind == Kind::Chart => Some(why.as_str()),
+            _ => None,
+        };
+        for why in pin.why.as_deref().into_iter().chain(said) {
+            text.push_str(&format!("  {}\n", one_line(why)));
         }
     }
     if rows.is_empty() {
@@ -295,7 +316,9 @@ fn shown(rows: &[Row<'_>], joined: &Joined, is_asked: bool) -> String {
     for unread in &joined.unread {
         text.push_str(&format!(
             "{}:{}: not read: {}\n",
-            unread.file, unread.line, unread.why
+            one_line(unread.file.as_str()),
+            unread.line,
+            one_line(&unread.why)
         ));
     }
     text

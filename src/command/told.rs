@@ -11,6 +11,7 @@ use time::format_description::well_known::Rfc3339;
 use super::files;
 use crate::error::Problem;
 use crate::model::chart::ChartRef;
+use crate::model::text::one_line;
 use crate::registry::{Local, Published, Release};
 
 /// What is told, and by what.
@@ -117,6 +118,7 @@ impl Told {
 }
 
 fn not_told(what: &str) -> String {
+    let what = one_line(what);
     format!("what `--versions` names doesn't have `{what}`")
 }
 

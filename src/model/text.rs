@@ -1,4 +1,6 @@
-//! Line ends: repositories have Unix ones, work trees may have others.
+//! Line ends: repositories have Unix ones, work trees may have others. And how a text from elsewhere is shown on a terminal.
+
+use std::borrow::Cow;
 
 /// The bytes with line ends as in the repository: a checkout with `core.autocrlf` or `eol=crlf` has others.
 pub fn unix_lines(bytes: &[u8]) -> Vec<u8> {
@@ -11,9 +13,57 @@ pub fn unix_lines(bytes: &[u8]) -> Vec<u8> {
     lines
 }
 
+/// A text from elsewhere as a part of one line: what would move the cursor, clear the screen, end the line or turn the direction
+/// of writing is escaped.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    escape(text, is_odd)
+}
+
+/// A text of several lines that may hold texts from elsewhere: line ends and tabs stay.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    let odd = |c| is_odd(c) && !matches!(c, '\n' | '\t');
+    if text.contains("\r\n") {
+        let shown: Vec<Cow<'_, str>> = text.split("\r\n").map(|part| escape(part, odd)).collect();
+        return Cow::Owned(shown.join("\r\n"));
+    }
+    escape(text, odd)
+}
+
+/// Control characters, line ends of Unicode, and marks of direction.
+fn is_odd(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escape(text: &str, is_odd: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&is_odd) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_odd(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_of_a_text_works_on_a_terminal() {
+        let text = "foo\u{1b}[2Jx\nfake.yaml:1:1: foo\t\u{202e}\u{9b}2J\r";
+        assert_eq!(
+            one_line(text),
+            r"foo\u{1b}[2Jx\u{a}fake.yaml:1:1: foo\u{9}\u{202e}\u{9b}2J\u{d}"
+        );
+        assert_eq!(lines("a\r\n\tb\u{7}\rc\n"), "a\r\n\tb\\u{7}\\u{d}c\n");
+        assert!(matches!(one_line("größer – ✓"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn only_the_pair_is_a_line_end() {

@@ -8,6 +8,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::url::{Authority, Url};
+use crate::model::text::one_line;
 
 /// A chart in an OCI registry or in a Helm repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +129,7 @@ fn check_chart(chart: &str, is_oci: bool) -> Result<(), AddressError> {
         return Ok(());
     }
     Err(AddressError::Chart {
-        chart: chart.to_owned(),
+        chart: one_line(chart).into_owned(),
     })
 }
 

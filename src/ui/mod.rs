@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{ExitStatus, Problem, Report};
+use crate::model::text::lines;
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -85,20 +86,20 @@ impl Ui {
     /// Something to know that asks for nothing.
     pub fn notice(&mut self, text: &str) {
         if self.verbosity >= 0 {
-            self.tell(text);
+            self.tell(&lines(text));
         }
     }
 
     /// A detail: 1 for `-v`, 2 for `-vv`.
     pub fn detail(&mut self, level: i8, text: &str) {
         if self.verbosity >= level {
-            self.tell(text);
+            self.tell(&lines(text));
         }
     }
 
     /// Something that may not be what was meant.
     pub fn warn(&mut self, text: &str) {
-        self.tell(&format!("{WARNING}warning:{WARNING:#} {text}"));
+        self.tell(&format!("{WARNING}warning:{WARNING:#} {}", lines(text)));
     }
 
     fn tell(&mut self, text: &str) {
@@ -118,7 +119,7 @@ impl Ui {
         if self.format == Format::Json {
             return self.put(&object(command, report.as_ref(), outcome));
         }
-        self.put(&outcome.text)?;
+        self.put(&lines(&outcome.text))?;
         if let Some(report) = report {
             self.say(&report);
         }
@@ -138,13 +139,16 @@ impl Ui {
     }
 
     fn say(&mut self, report: &Report) {
-        self.tell(&format!("{ERROR}error:{ERROR:#} {}", report.message));
+        self.tell(&format!(
+            "{ERROR}error:{ERROR:#} {}",
+            lines(&report.message)
+        ));
         for cause in &report.causes {
-            self.tell(&format!("  {cause}"));
+            self.tell(&format!("  {}", lines(cause)));
         }
         for (index, hint) in report.hints.iter().enumerate() {
             let gap = if index == 0 { "\n" } else { "" };
-            self.tell(&format!("{gap}{HINT}hint:{HINT:#} {hint}"));
+            self.tell(&format!("{gap}{HINT}hint:{HINT:#} {}", lines(hint)));
         }
     }
 

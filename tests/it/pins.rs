@@ -296,3 +296,29 @@ fn logins_in_addresses_are_told_and_never_shown() {
         run.stderr
     );
 }
+
+#[test]
+fn texts_of_files_do_nothing_on_a_terminal() {
+    let env = TestEnv::new();
+    env.write("repo/a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x}\nspec: {source: {repoURL: https://p.example.org, chart: \"foo\\e[2Jx\\nfake.yaml:1:1: foo 9.9.9\", targetRevision: \"1.0.0\"}}\n");
+    env.git("repo", &["init", "-q", "-b", "main"]);
+    env.git("repo", &["add", "."]);
+    env.git("repo", &["commit", "-qm", "Start"]);
+    env.write("versions.json", "{}");
+    for command in ["pins", "upgrade"] {
+        let run = env.expect(4, &["-C", "repo", command, "--versions", "versions.json"]);
+        for text in [&run.stdout, &run.stderr] {
+            assert!(!text.contains('\u{1b}'), "{text}");
+            assert!(
+                !text.lines().any(|line| line.starts_with("fake.yaml")),
+                "{text}"
+            );
+        }
+    }
+    let run = env.expect(0, &["-C", "repo", "pins", "--offline"]);
+    assert!(
+        run.stdout.contains(r"foo\u{1b}[2Jx\u{a}fake.yaml"),
+        "{}",
+        run.stdout
+    );
+}
