@@ -7,7 +7,7 @@ use git2::{ObjectType, Repository};
 
 use super::{said, walk};
 use crate::model::repo_path::RepoPath;
-use crate::model::tree::{Entry, Take, Tree, Wanted};
+use crate::model::tree::{Entry, SUBMODULE, Take, Tree, Wanted};
 
 /// The tree of a commit; empty before the first one.
 pub struct GitTree<'r> {
@@ -118,6 +118,12 @@ impl Tree for GitTree<'_> {
         let walked = tree.walk(git2::TreeWalkMode::PreOrder, |parent, entry| {
             let is_file = entry.kind() == Some(ObjectType::Blob)
                 && entry.filemode() != i32::from(git2::FileMode::Link);
+            if entry.kind() == Some(ObjectType::Commit)
+                && let Ok(name) = entry.name()
+                && let Ok(path) = RepoPath::parse(&format!("{parent}{name}"))
+            {
+                take(path, Err(SUBMODULE));
+            }
             if is_file
                 && let Ok(name) = entry.name()
                 && let Ok(path) = RepoPath::parse(&format!("{parent}{name}"))

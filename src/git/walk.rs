@@ -5,38 +5,53 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use git2::{Oid, Repository};
 
 use super::said;
 use crate::model::repo_path::RepoPath;
-use crate::model::tree::{Take, Wanted};
+use crate::model::tree::{MOST_BYTES, Take, Wanted, too_large};
 
 /// How many work at once.
 pub(super) fn workers() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Reads the files below a folder whose path is wanted. Links aren't followed; folders with a repository of their own are left out.
+/// Reads the files below a folder whose path is wanted. Links aren't followed; folders with a repository of their own, and what can't be read, are handed over with the reason.
 ///
 /// # Errors
-/// When a folder or a file can't be read. The first failure ends the walk.
+/// When the folder itself can't be read.
 pub(super) fn read_each(root: &Path, is_wanted: &Wanted<'_>, take: &Take<'_>) -> Result<()> {
     let queue = Queue::new();
     let work = || {
         let mut buffer = Vec::with_capacity(64 << 10);
         while let Some(turn) = queue.next() {
-            let visited = visit(root, turn.folder.as_ref(), &queue, is_wanted);
-            let read = visited.and_then(|files| {
-                files.into_iter().try_for_each(|path| {
-                    read(&root.join(path.as_str()), &mut buffer)
-                        .with_context(|| format!("cannot read `{path}`"))?;
-                    take(path, &buffer);
-                    Ok(())
-                })
-            });
-            if let Err(why) = read {
-                queue.lock().failed.get_or_insert(why);
+            let folder = turn.folder.as_ref();
+            let files = match (visit(root, folder, &queue, is_wanted), folder) {
+                (Ok(Some(files)), _) => files,
+                (Ok(None), folder) => {
+                    if let Some(folder) = folder {
+                        take(folder.clone(), Err(OTHERS));
+                    }
+                    continue;
+                }
+                (Err(why), Some(folder)) => {
+                    take(folder.clone(), Err(&cannot(&why)));
+                    continue;
+                }
+                (Err(why), None) => {
+                    let why = anyhow::Error::new(why);
+                    let why = why.context(format!("cannot read `{}`", root.display()));
+                    queue.lock().failed.get_or_insert(why);
+                    continue;
+                }
+            };
+            for path in files {
+                match read(&root.join(path.as_str()), &mut buffer) {
+                    Ok(true) => take(path, Ok(&buffer)),
+                    Ok(false) => take(path, Err(&too_large())),
+                    Err(why) => take(path, Err(&cannot(&why))),
+                }
             }
         }
     };
@@ -50,27 +65,33 @@ pub(super) fn read_each(root: &Path, is_wanted: &Wanted<'_>, take: &Take<'_>) ->
     failed.map_or(Ok(()), Err)
 }
 
-/// Lists one folder: its folders are queued, and its wanted files are returned.
+/// Why a folder with a repository of its own isn't read. Whether it is a submodule, its walker can't see.
+const OTHERS: &str = "another repository, such as a submodule";
+
+fn cannot(why: &std::io::Error) -> String {
+    format!("it can't be opened: {why}")
+}
+
+/// Lists one folder: its folders are queued, and its wanted files are returned. Nothing where it has a repository of its own.
 fn visit(
     root: &Path,
     folder: Option<&RepoPath>,
     queue: &Queue,
     is_wanted: &Wanted<'_>,
-) -> Result<Vec<RepoPath>> {
+) -> std::io::Result<Option<Vec<RepoPath>>> {
     let place = folder.map_or_else(|| root.to_owned(), |folder| root.join(folder.as_str()));
-    let cannot = || format!("cannot read `{}`", place.display());
     let prefix = RepoPath::prefix(folder);
     let (mut files, mut folders) = (Vec::new(), Vec::new());
-    for entry in std::fs::read_dir(&place).with_context(cannot)? {
-        let entry = entry.with_context(cannot)?;
+    for entry in std::fs::read_dir(&place)? {
+        let entry = entry?;
         let name = entry.file_name();
         if name == ".git" {
             if folder.is_some() {
-                return Ok(Vec::new());
+                return Ok(None);
             }
             continue;
         }
-        let kind = entry.file_type().with_context(cannot)?;
+        let kind = entry.file_type()?;
         // A name that no path of ours can have is nobody's to edit.
         let path = || RepoPath::parse(&format!("{prefix}{}", name.to_str()?)).ok();
         if kind.is_dir() {
@@ -80,13 +101,13 @@ fn visit(
         }
     }
     queue.add(folders);
-    Ok(files)
+    Ok(Some(files))
 }
 
 /// So many blobs are taken at once: neighbours lie close in a pack.
 const BATCH: usize = 64;
 
-/// Reads blobs of a repository. Handles of libgit2 aren't shared, so each worker has its own.
+/// Reads blobs of a repository; those that are too large are handed over with that reason. Handles of libgit2 aren't shared, so each worker has its own.
 ///
 /// # Errors
 /// When a blob can't be read.
@@ -110,10 +131,15 @@ pub(super) fn read_blobs(
             .map_err(|why| said("read the repository", &why))?;
         while let Some(batch) = next() {
             for (path, id) in batch {
+                let size = odb.read_header(*id).map(|(size, _)| size as u64);
+                if size.is_ok_and(|size| size > MOST_BYTES) {
+                    take(path.clone(), Err(&too_large()));
+                    continue;
+                }
                 let blob = odb
                     .read(*id)
                     .map_err(|why| said(&format!("read `{path}`"), &why))?;
-                take(path.clone(), blob.data());
+                take(path.clone(), Ok(blob.data()));
             }
         }
         Ok(())
@@ -128,11 +154,17 @@ pub(super) fn read_blobs(
     })
 }
 
-/// The bytes of a file into a buffer that is used again, without asking for its size.
-fn read(place: &Path, buffer: &mut Vec<u8>) -> std::io::Result<()> {
+/// The bytes of a file into a buffer that is used again, without asking for its size; says whether that is all of it.
+fn read(place: &Path, buffer: &mut Vec<u8>) -> std::io::Result<bool> {
     buffer.clear();
-    File::open(place)?.take(u64::MAX).read_to_end(buffer)?;
-    Ok(())
+    let most = MOST_BYTES + 1;
+    let read = File::open(place)?.take(most).read_to_end(buffer)?;
+    let is_whole = (read as u64) < most;
+    if !is_whole {
+        // Other files need no such buffer.
+        *buffer = Vec::new();
+    }
+    Ok(is_whole)
 }
 
 /// The folders that nobody has listed yet.
@@ -241,6 +273,10 @@ mod tests {
             root.path(),
             &|path| path.name().ends_with(".yaml"),
             &|path, bytes| {
+                let Ok(bytes) = bytes else {
+                    assert_eq!((path.as_str(), bytes), ("sub", Err(OTHERS)));
+                    return;
+                };
                 let old = read.lock().unwrap().insert(path, bytes.to_vec());
                 assert_eq!(old, None);
             },
@@ -253,6 +289,30 @@ mod tests {
         );
         names.sort();
         assert_eq!(read.keys().map(RepoPath::as_str).collect::<Vec<_>>(), names);
+    }
+
+    #[test]
+    fn what_is_too_large_or_gone_is_told_and_the_rest_is_read() {
+        let root = tree(&["a/b.yaml", "c/large.yaml", "e/f.yaml"]);
+        let large = File::create(root.path().join("c/large.yaml")).unwrap();
+        large.set_len(MOST_BYTES + 1).unwrap();
+        let fits = File::create(root.path().join("e/f.yaml")).unwrap();
+        fits.set_len(MOST_BYTES).unwrap();
+        let told = Mutex::new(BTreeMap::new());
+        read_each(root.path(), &|_| true, &|path, bytes| {
+            let size = bytes.map(<[u8]>::len).map_err(str::to_owned);
+            told.lock().unwrap().insert(path.as_str().to_owned(), size);
+        })
+        .unwrap();
+        let told = told.into_inner().unwrap();
+        assert_eq!(told["a/b.yaml"], Ok(8));
+        assert_eq!(
+            told["c/large.yaml"],
+            Err("it is larger than 64 MiB".to_owned())
+        );
+        assert_eq!(told["e/f.yaml"], Ok(64 << 20));
+        let gone = read(&root.path().join("gone"), &mut Vec::new()).unwrap_err();
+        assert!(cannot(&gone).starts_with("it can't be opened: "));
     }
 
     #[test]

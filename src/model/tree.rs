@@ -43,15 +43,19 @@ pub trait Tree {
     fn files(&self, folder: Option<&RepoPath>) -> Result<Vec<RepoPath>>;
 
     /// Reads all files that [`Tree::files`] lists and `is_wanted` wants, and hands over each with its bytes, in any order. The real trees do so on all processors at once.
+    /// What can't be read, is larger than [`MOST_BYTES`] or is another repository is handed over with the reason instead.
     ///
     /// # Errors
-    /// When the repository can't be read.
+    /// When the repository itself can't be read.
     fn read_each(&self, is_wanted: &Wanted<'_>, take: &Take<'_>) -> Result<()> {
         for path in self.files(None)? {
             if is_wanted(&path)
                 && let Some(Entry::File(bytes)) = self.entry(&path)?
             {
-                take(path, &bytes);
+                match bytes.len() as u64 > MOST_BYTES {
+                    true => take(path, Err(&too_large())),
+                    false => take(path, Ok(&bytes)),
+                }
             }
         }
         Ok(())
@@ -61,8 +65,19 @@ pub trait Tree {
 /// Says by its path whether a file is read.
 pub type Wanted<'a> = dyn Fn(&RepoPath) -> bool + Sync + 'a;
 
-/// Takes a file that was read.
-pub type Take<'a> = dyn Fn(RepoPath, &[u8]) + Sync + 'a;
+/// Takes a file that was read, or the reason why something wasn't.
+pub type Take<'a> = dyn Fn(RepoPath, Result<&[u8], &str>) + Sync + 'a;
+
+/// The most that [`Tree::read_each`] reads of one file, in bytes. Nobody writes a manifest as large, and memory has an end.
+pub const MOST_BYTES: u64 = 64 << 20;
+
+/// Why a file isn't read.
+pub fn too_large() -> String {
+    format!("it is larger than {} MiB", MOST_BYTES >> 20)
+}
+
+/// Why a submodule isn't read.
+pub const SUBMODULE: &str = "a submodule: another repository";
 
 /// A tree in memory.
 #[derive(Debug, Clone, Default)]

@@ -322,3 +322,74 @@ fn texts_of_files_do_nothing_on_a_terminal() {
         run.stdout
     );
 }
+
+#[test]
+fn what_is_not_read_is_told_and_ends_nothing() {
+    let env = TestEnv::new();
+    let chart = "apiVersion: v2\nname: x\nversion: 1.0.0\ndependencies:\n- {name: web, version: 1.0.0, repository: 'https://charts.example.org'}\n";
+    for folder in ["own", "locked", "closed"] {
+        env.write(&format!("repo/{folder}/Chart.yaml"), chart);
+    }
+    env.write("other/Chart.yaml", chart);
+    for repo in ["repo", "other"] {
+        env.git(repo, &["init", "-q", "-b", "main"]);
+        env.git(repo, &["add", "."]);
+        env.git(repo, &["commit", "-qm", "Start"]);
+    }
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        "../other",
+        "sub",
+    ];
+    env.git("repo", &add);
+    env.git("repo", &["commit", "-qm", "A submodule"]);
+    let large = std::fs::File::create(env.path("repo/large.yaml")).expect("a file");
+    large.set_len(65 << 20).expect("sparse");
+    env.mode("repo/locked/Chart.yaml", 0o000);
+    env.mode("repo/closed", 0o000);
+    // Who may read everything finds nothing closed.
+    let is_root = std::fs::read(env.path("repo/locked/Chart.yaml")).is_ok();
+    let said = shown(&env, &["--offline"], 0);
+    env.mode("repo/closed", 0o755);
+    let told: Vec<(&str, &str)> = said["unread"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|unread| Some((unread["file"].as_str()?, unread["why"].as_str()?)))
+        .collect();
+    let submodule = ("sub", "a submodule: another repository");
+    let large = ("large.yaml", "it is larger than 64 MiB");
+    match is_root {
+        true => assert_eq!(told, [large, submodule]),
+        false => {
+            let denied = "it can't be opened: Permission denied (os error 13)";
+            assert_eq!(
+                told,
+                [
+                    ("closed", denied),
+                    large,
+                    ("locked/Chart.yaml", denied),
+                    submodule
+                ]
+            );
+        }
+    }
+    let pins = said["pins"].as_array().map(Vec::len);
+    assert_eq!(pins, Some(if is_root { 3 } else { 1 }));
+    // A submodule that isn't there, and the same in a revision.
+    env.git("repo", &["submodule", "--quiet", "deinit", "-f", "sub"]);
+    for more in [&["--offline", "sub"][..], &["--offline", "--rev", "HEAD"]] {
+        let said = shown(&env, more, 0);
+        let unread = said["unread"].as_array().expect("a list");
+        assert!(
+            unread
+                .iter()
+                .any(|one| one["file"] == "sub" && one["why"] == submodule.1),
+            "{said:#}"
+        );
+    }
+}
