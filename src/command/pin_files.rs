@@ -72,11 +72,16 @@ pub(super) fn from_tree(tree: &dyn Tree) -> Result<PinFiles> {
     Ok(find(tree)?.joined(&|_| true))
 }
 
-/// Looks at the files of a work tree.
+/// Looks at the files of a work tree, without those that Git ignores: `upgrade`, and whatever reads the repository elsewhere, never sees them.
 fn of_work_tree(repository: &Repository, tree: &dyn Tree) -> Result<PinFiles> {
     let mut found = find(tree)?;
     let index = repository.index();
     let index = index.map_err(|why| said("read the index", &why))?;
+    let is_tracked = |path: &RepoPath| {
+        let path = Path::new(path.as_str());
+        // The stages of a file in conflict are 1 to 3.
+        (0..=3).any(|stage| index.get_path(path, stage).is_some())
+    };
     // A submodule that wasn't fetched is an empty folder.
     for entry in index.iter().filter(|entry| entry.mode == SUBMODULE_MODE) {
         let path = String::from_utf8_lossy(&entry.path).into_owned();
@@ -85,7 +90,11 @@ fn of_work_tree(repository: &Repository, tree: &dyn Tree) -> Result<PinFiles> {
             found.findings.push((path.clone(), unread(path, SUBMODULE)));
         }
     }
-    Ok(found.joined(&|_| true))
+    // A file that can't be asked about counts.
+    let is_ignored = |path: &RepoPath| {
+        !is_tracked(path) && repository.is_path_ignored(path.as_str()).unwrap_or(false)
+    };
+    Ok(found.joined(&|path| !is_ignored(path)))
 }
 
 /// The mode of a submodule in a tree or an index.

@@ -324,6 +324,32 @@ fn texts_of_files_do_nothing_on_a_terminal() {
 }
 
 #[test]
+fn what_git_ignores_is_no_pin_unless_it_is_committed() {
+    let env = TestEnv::new();
+    let chart = "apiVersion: v2\nname: x\nversion: 1.0.0\ndependencies:\n- {name: web, version: 1.0.0, repository: 'https://charts.example.org'}\n";
+    for folder in ["own", "new", "kept", "charts/foo", ".terraform/modules/x"] {
+        env.write(&format!("repo/{folder}/Chart.yaml"), chart);
+    }
+    env.write("repo/.terraform/modules/y/.git/HEAD", "x");
+    env.write("repo/.gitignore", "/charts/\n.terraform/\nkept/\n");
+    env.git("repo", &["init", "-q", "-b", "main"]);
+    env.git("repo", &["add", "own", ".gitignore"]);
+    env.git("repo", &["add", "-f", "kept"]);
+    let said = shown(&env, &["--offline"], 0);
+    let files: Vec<&str> = said["pins"]
+        .as_array()
+        .expect("pins")
+        .iter()
+        .filter_map(|pin| pin["file"].as_str())
+        .collect();
+    assert_eq!(
+        files,
+        ["kept/Chart.yaml", "new/Chart.yaml", "own/Chart.yaml"]
+    );
+    assert_eq!(said["unread"].as_array().map(Vec::len), Some(0), "{said:#}");
+}
+
+#[test]
 fn what_is_not_read_is_told_and_ends_nothing() {
     let env = TestEnv::new();
     let chart = "apiVersion: v2\nname: x\nversion: 1.0.0\ndependencies:\n- {name: web, version: 1.0.0, repository: 'https://charts.example.org'}\n";
