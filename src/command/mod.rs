@@ -10,6 +10,7 @@ pub mod layouts;
 pub mod moves;
 pub mod next_steps;
 pub mod pin_files;
+mod pin_paths;
 pub mod pins;
 pub mod plain_secrets;
 pub mod policies;

@@ -1,7 +1,6 @@
 //! `pins`: every place where a chart's version stands.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -10,12 +9,12 @@ use serde_json::Map;
 use super::choice::{allowed, allowed_tag};
 use super::files;
 use super::pin_files::gather;
+use super::pin_paths::paths;
 use super::policies::Policies;
 use super::published::Published;
 use crate::cli::Common;
 use crate::cli::pins::PinsArgs;
 use crate::error::{ExitStatus, Problem};
-use crate::git::target::Target;
 use crate::model::address;
 use crate::model::chart::ChartRef;
 use crate::model::repo_path::RepoPath;
@@ -34,7 +33,8 @@ pub fn run(arguments: &PinsArgs, common: &Common, world: &World, ui: &mut Ui) ->
     let joined = found.joined;
     let config = common.config.as_ref().map(|file| world.folder.join(file));
     let policies = Policies::read(&found.policies, config.as_deref())?;
-    let paths = paths(&folder, arguments)?;
+    let paths = paths(&folder, arguments.rev.as_deref(), &arguments.paths)?;
+    check_chart(arguments, &joined.pins)?;
     let versions = arguments
         .versions
         .as_ref()
@@ -196,43 +196,36 @@ pub(super) fn unknown(published: &Published<'_>) -> Option<Problem> {
     })
 }
 
+/// A chart that is written wrong would be nothing to show, and nothing newer.
+fn check_chart(arguments: &PinsArgs, pins: &[Pin]) -> Result<()> {
+    let wanted = arguments.chart.as_ref();
+    match wanted.filter(|wanted| !pins.iter().any(|pin| is_of(pin, wanted))) {
+        None => Ok(()),
+        Some(wanted) => Err(Problem::usage(format!("no pin is of a chart `{wanted}`"))
+            .hint("`haptic-scaffold pins --offline` shows charts and pins")
+            .into()),
+    }
+}
+
+/// Whether a pin is of what people call by this name or address.
+fn is_of(pin: &Pin, wanted: &str) -> bool {
+    pin.chart.as_deref() == Some(wanted)
+        || match (chart_of(pin), &pin.source) {
+            (Some(chart), _) => chart.address() == wanted,
+            (None, Source::Address(address)) => address::shown(address) == wanted,
+            (None, _) => false,
+        }
+}
+
 fn is_wanted(pin: &Pin, arguments: &PinsArgs, paths: &[String]) -> bool {
     let is_below = |path: &String| {
         let file = pin.file.as_str();
         let rest = file.strip_prefix(path.as_str());
         path.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let is_chart = arguments.chart.as_ref().is_none_or(|wanted| {
-        pin.chart.as_ref() == Some(wanted)
-            || chart_of(pin).is_some_and(|chart| chart.address() == *wanted)
-    });
+    let wanted = arguments.chart.as_ref();
+    let is_chart = wanted.is_none_or(|wanted| is_of(pin, wanted));
     is_chart && (paths.is_empty() || paths.iter().any(is_below))
-}
-
-/// The wanted paths as seen from the repository's top: people name them as seen from where they stand.
-fn paths(folder: &Path, arguments: &PinsArgs) -> Result<Vec<String>> {
-    let target = Target::around(folder)?;
-    let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let top = canonical(target.place());
-    let is_here = arguments.rev.is_none()
-        && !matches!(&target, Target::Existing(repository) if repository.is_bare());
-    let seen = |path: &String| {
-        let whole = canonical(folder).join(path);
-        if is_here && !whole.exists() {
-            return Err(
-                Problem::usage(format!("there is no `{path}` in the repository"))
-                    .hint("name a file or folder as seen from the current folder")
-                    .into(),
-            );
-        }
-        let whole = if is_here { canonical(&whole) } else { whole };
-        let below = whole.strip_prefix(&top).unwrap_or(&whole).to_string_lossy();
-        Ok(below
-            .trim_end_matches('/')
-            .trim_end_matches("/.")
-            .to_owned())
-    };
-    arguments.paths.iter().map(seen).collect()
 }
 
 /// A pin as scripts get it.

@@ -419,3 +419,71 @@ fn what_is_not_read_is_told_and_ends_nothing() {
         );
     }
 }
+
+#[test]
+fn a_chart_or_a_path_that_is_not_there_is_a_mistake() {
+    let env = repo();
+    env.git("repo", &["add", "."]);
+    env.git("repo", &["commit", "-qm", "Demo"]);
+    env.git("repo", &["rm", "-rq", "flux"]);
+    env.git("repo", &["clone", "-q", "--bare", ".", "../bare.git"]);
+    env.write("other/a.yaml", "");
+    let refused = |arguments: &[&str], why: &str| {
+        let arguments = [&["pins", "--offline"][..], arguments].concat();
+        let run = env.expect(2, &arguments);
+        assert!(run.stderr.contains(why), "{arguments:?}: {}", run.stderr);
+    };
+    refused(
+        &["-C", "repo", "--chart", "podnfo", "--exit-code"],
+        "no pin is of a chart `podnfo`",
+    );
+    refused(
+        &["-C", "repo", "flux"],
+        "there is no `flux` in the repository",
+    );
+    refused(
+        &["-C", "repo", "../other"],
+        "there is no `../other` in the repository",
+    );
+    refused(
+        &["-C", "repo", "--rev", "main", "nosuch"],
+        "there is no `nosuch` in the revision `main`",
+    );
+    refused(
+        &["-C", "repo", "--rev", "main", "../other"],
+        "there is no `../other` in the revision",
+    );
+    refused(
+        &["-C", "repo", "--rev", "main", "flux/../nosuch"],
+        "there is no `flux/../nosuch`",
+    );
+    refused(
+        &["-C", "bare.git", "nosuch"],
+        "there is no `nosuch` in the repository",
+    );
+    let count = |arguments: &[&str]| {
+        let arguments = [&["pins", "--offline", "--output", "json"][..], arguments].concat();
+        env.expect(0, &arguments).json()["pins"]
+            .as_array()
+            .map(Vec::len)
+    };
+    let flux = count(&["-C", "repo", "--rev", "main", "flux"]);
+    assert!(flux > Some(1), "{flux:?}");
+    assert_eq!(
+        count(&["-C", "repo", "--rev", "main", "./argo/../flux/"]),
+        flux
+    );
+    assert_eq!(
+        count(&["-C", "repo/argo", "--rev", "main", "../flux"]),
+        flux
+    );
+    assert_eq!(count(&["-C", "bare.git", "flux"]), flux);
+    assert_eq!(count(&["-C", "repo", "--rev", "main", "."]), Some(71));
+    let by_address = [
+        "-C",
+        "repo",
+        "--chart",
+        "https://charts.example.test#haptic",
+    ];
+    assert!(count(&by_address) > Some(0));
+}
