@@ -2,14 +2,14 @@
 //!
 //! Source: Argo CD's CRDs (argoproj.io/v1alpha1) and the documentation of ApplicationSet's generators.
 
-use super::facts::{GeneratorFact, Scope};
+use super::facts::{GeneratorFact, KustomizationFact, Scope};
 use super::file::{About, File};
 use super::flux::identity;
 use super::found::{Form, Kind, Source};
 use super::kustomize;
 use super::layer::Layer;
 use super::node::Reader;
-use super::templates::{self, HOLE};
+use super::templates::{self, HOLE, is_made};
 use super::values;
 use crate::model::range::lenient_version;
 use crate::model::repo_path::RepoPath;
@@ -268,6 +268,15 @@ fn parts(
             let place = format!("{place}.kustomize.images");
             kustomize::part(file, layer, (image, tag), Kind::Image, &place, &about);
         }
+    }
+    if let Some(path) = reader.text(node, &["path"]).filter(|path| !is_made(path)) {
+        file.found.facts.kustomizations.push(KustomizationFact {
+            file: file.path.clone(),
+            is_object: true,
+            folder: None,
+            namespace: None,
+            resources: vec![path.to_owned()],
+        });
     }
     kustomize::patches(
         file,

@@ -1,6 +1,10 @@
 //! [`Facts`]: what a file says that pins of other files may depend on. Data only; [`super::join`] draws the conclusions.
 
+use std::collections::BTreeSet;
+
 use super::found::{Kind, Pin, Source};
+use super::given::Given;
+use super::identity::Identity;
 use crate::model::repo_path::RepoPath;
 
 /// What pins of other files may depend on.
@@ -23,9 +27,9 @@ pub struct Facts {
     /// Files that a generator reads parameters from.
     pub generators: Vec<GeneratorFact>,
     /// OCIRepositories that are applied as manifests.
-    pub manifests: Vec<String>,
+    pub manifests: Vec<ArtifactFact>,
     /// OCIRepositories that are charts.
-    pub charts: Vec<String>,
+    pub charts: Vec<ArtifactFact>,
     /// Definitions of variables.
     pub definitions: Vec<Definition>,
 }
@@ -58,6 +62,33 @@ pub struct ObjectFact {
     pub source: Source,
 }
 
+/// An OCIRepository that an object refers to.
+#[derive(Debug)]
+pub struct ArtifactFact {
+    /// The file of the object that refers.
+    pub file: RepoPath,
+    /// The namespace of the OCIRepository, as the reference says it.
+    pub namespace: Option<String>,
+    /// The namespace of the object that refers, as its file says it.
+    pub own: Option<String>,
+    /// The name of the OCIRepository.
+    pub name: String,
+}
+
+impl ArtifactFact {
+    /// The OCIRepository, in the namespace of what refers to it where the reference says none.
+    pub(super) fn identity(&self, given: &Given) -> Identity {
+        Identity {
+            kind: "OCIRepository".to_owned(),
+            name: self.name.clone(),
+            namespaces: match &self.namespace {
+                Some(said) => BTreeSet::from([said.clone()]),
+                None => given.namespaces(&self.file, self.own.as_deref()),
+            },
+        }
+    }
+}
+
 /// A repository of a helmfile.
 #[derive(Debug)]
 pub struct AliasFact {
@@ -72,6 +103,10 @@ pub struct AliasFact {
 /// A kustomization file, or an object of Flux that applies a folder.
 #[derive(Debug)]
 pub struct KustomizationFact {
+    /// The file that says it.
+    pub file: RepoPath,
+    /// Whether it is an object that applies a folder from outside, and no file of kustomize.
+    pub is_object: bool,
     /// Its folder; nothing is the repository's top.
     pub folder: Option<RepoPath>,
     /// The namespace that it gives.

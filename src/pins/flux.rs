@@ -2,7 +2,7 @@
 //!
 //! Source of the places: Flux's API references (helm.toolkit v2, source.toolkit v1, kustomize.toolkit v1, fluxcd.controlplane.io v1).
 
-use super::facts::{KustomizationFact, Scope, SourceFact, Substitution};
+use super::facts::{ArtifactFact, KustomizationFact, Scope, SourceFact, Substitution};
 use super::file::{About, File};
 use super::found::{Kind, Source};
 use super::layer::Layer;
@@ -97,10 +97,8 @@ fn from_source(reader: Reader<'_>, node: &Node, keys: &[&str], about: About) -> 
 fn release(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node, about: &About) {
     let spec = ["spec", "chart", "spec"];
     if reader.text(node, &["spec", "chartRef", "kind"]) == Some("OCIRepository") {
-        let name = reader
-            .text(node, &["spec", "chartRef", "name"])
-            .map(str::to_owned);
-        file.found.facts.charts.extend(name);
+        let of = artifact(file, reader, node, &["spec", "chartRef"]);
+        file.found.facts.charts.extend(of);
     }
     let chart = from_source(reader, node, &spec, about.clone());
     file.runs(&chart);
@@ -115,6 +113,24 @@ fn release(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &No
     if let Some(tree) = reader.at(node, &["spec", "values"]) {
         values::images(file, layer, reader, tree, "HelmRelease spec.values", about);
     }
+}
+
+/// The OCIRepository that a reference at some keys names.
+fn artifact(
+    file: &File<'_>,
+    reader: Reader<'_>,
+    node: &Node,
+    keys: &[&str],
+) -> Option<ArtifactFact> {
+    let reference = reader.at(node, keys)?;
+    Some(ArtifactFact {
+        file: file.path.clone(),
+        namespace: reader.text(reference, &["namespace"]).map(str::to_owned),
+        own: reader
+            .text(node, &["metadata", "namespace"])
+            .map(str::to_owned),
+        name: reader.text(reference, &["name"])?.to_owned(),
+    })
 }
 
 fn oci(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node, about: About) {
@@ -237,10 +253,12 @@ fn remember(file: &mut File<'_>, reader: Reader<'_>, node: &Node, object: &str) 
         file.found.facts.substitutions.push(substitution);
     }
     let namespace = reader.text(node, &["spec", "targetNamespace"]);
-    if let (Some(namespace), Some(path)) = (namespace, reader.text(node, &["spec", "path"])) {
+    if let Some(path) = reader.text(node, &["spec", "path"]) {
         file.found.facts.kustomizations.push(KustomizationFact {
+            file: file.path.clone(),
+            is_object: true,
             folder: None,
-            namespace: Some(namespace.to_owned()),
+            namespace: namespace.map(str::to_owned),
             resources: vec![path.to_owned()],
         });
     }
@@ -260,10 +278,8 @@ fn kustomization(
         about.object.as_deref().unwrap_or_default(),
     );
     if reader.text(node, &["spec", "sourceRef", "kind"]) == Some("OCIRepository") {
-        let name = reader
-            .text(node, &["spec", "sourceRef", "name"])
-            .map(str::to_owned);
-        file.found.facts.manifests.extend(name);
+        let of = artifact(file, reader, node, &["spec", "sourceRef"]);
+        file.found.facts.manifests.extend(of);
     }
     kustomize::patches(
         file,

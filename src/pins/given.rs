@@ -18,10 +18,13 @@ impl Given {
     pub(super) fn of(kustomizations: &[KustomizationFact]) -> Self {
         let mut walk = Walk::default();
         let mut taken = BTreeSet::new();
-        for one in kustomizations {
+        // An object that applies a folder and gives no namespace changes none.
+        let gives = |one: &&KustomizationFact| !one.is_object || one.namespace.is_some();
+        let kustomizations: Vec<_> = kustomizations.iter().filter(gives).collect();
+        for one in &kustomizations {
             let folder = one.folder.as_ref().map_or("", RepoPath::as_str);
-            // An object of Flux stands for its folder from outside; it is in none.
-            if one.resources.iter().any(|resource| !resource.is_empty()) {
+            // Such an object stands for its folder from outside; it is in none.
+            if !one.is_object {
                 walk.by_folder
                     .entry(folder.to_owned())
                     .or_default()
@@ -98,7 +101,7 @@ pub(super) fn targets(patches: &[PatchFact]) -> BTreeMap<String, BTreeSet<&str>>
 }
 
 /// A path of a kustomization as seen from the repository's top; nothing where it leaves the repository, or is an address.
-fn resolved(folder: Option<&RepoPath>, path: &str) -> Option<String> {
+pub(super) fn resolved(folder: Option<&RepoPath>, path: &str) -> Option<String> {
     if path.contains("://") || path.starts_with('/') {
         return None;
     }
@@ -121,6 +124,8 @@ mod tests {
 
     fn fact(folder: &str, namespace: &str, resources: &[&str]) -> KustomizationFact {
         KustomizationFact {
+            file: RepoPath::parse("kustomization.yaml").unwrap(),
+            is_object: folder.is_empty(),
             folder: RepoPath::parse(folder).ok(),
             namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
             resources: resources.iter().map(|one| (*one).to_owned()).collect(),

@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::facts::{AliasFact, Facts, KustomizationFact, ObjectFact, PatchFact, SourceFact};
+use super::facts::{
+    AliasFact, ArtifactFact, Facts, KustomizationFact, ObjectFact, PatchFact, SourceFact,
+};
 use super::file::Findings;
 use super::found::{Kind, Pin, Source, Unread};
 use super::given::{Given, targets};
+use super::identity::Identity;
 use super::lines::MADE;
+use super::patched::{Object, is_patch, join_patches};
 use super::templates::is_made;
 use super::variables::Variables;
 use crate::model::address::shown;
@@ -43,7 +47,7 @@ pub fn join(files: Vec<Findings>) -> Joined {
     for pin in &mut joined.pins {
         sources.resolve(pin, &given);
         facts.resolve_alias(pin);
-        facts.judge_artifact(pin);
+        facts.judge_artifact(pin, &given);
         judge_default(pin, &defined.flux);
         // Operations in a file of their own say nothing of what they are for.
         let target = targets.get(pin.file.as_str()).and_then(BTreeSet::first);
@@ -51,11 +55,11 @@ pub fn join(files: Vec<Findings>) -> Joined {
             pin.object = target.map(|target| (*target).to_owned());
         }
     }
-    name_git_charts(&mut joined.pins, &facts.objects);
+    name_git_charts(&mut joined.pins, &facts.objects, &given);
     // Most repositories have no patch that needs to know what all objects run.
     if joined.pins.iter().any(is_patch) {
         let objects = sources.objects(&facts.objects, &given);
-        join_patches(&mut joined.pins, &objects);
+        join_patches(&mut joined.pins, &objects, &facts.kustomizations);
     }
     joined
         .pins
@@ -73,8 +77,8 @@ struct All {
     aliases: Vec<AliasFact>,
     kustomizations: Vec<KustomizationFact>,
     patches: Vec<PatchFact>,
-    manifests: BTreeSet<String>,
-    charts: BTreeSet<String>,
+    manifests: Vec<ArtifactFact>,
+    charts: Vec<ArtifactFact>,
     objects: Vec<ObjectFact>,
 }
 
@@ -129,12 +133,17 @@ impl All {
     }
 
     /// An OCIRepository that a Kustomization applies is no chart.
-    fn judge_artifact(&self, pin: &mut Pin) {
+    fn judge_artifact(&self, pin: &mut Pin, given: &Given) {
         let object = pin.object.as_deref().unwrap_or_default();
-        let Some(name) = object.strip_prefix("OCIRepository/").map(name_of) else {
+        if !object.starts_with("OCIRepository/") {
             return;
+        }
+        let own = Identity::said(object).given(&pin.file, given);
+        let names = |all: &[ArtifactFact]| {
+            let mut alike = all.iter().filter(|one| one.name == own.name);
+            alike.any(|one| one.identity(given).may_be(&own))
         };
-        if self.manifests.contains(name) && !self.charts.contains(name) {
+        if names(&self.manifests) && !names(&self.charts) {
             pin.kind = Kind::Other;
         }
     }
@@ -171,14 +180,12 @@ impl Sources {
     }
 
     /// What the objects run, as far as this repository says it.
-    fn objects(&self, facts: &[ObjectFact], given: &Given) -> Objects {
-        let mut objects = Objects::new();
-        for fact in facts {
+    fn objects(&self, facts: &[ObjectFact], given: &Given) -> Vec<Object> {
+        let of = |fact: &ObjectFact| {
             let address = self.address(&fact.file, &fact.source, given);
-            let of = (fact.chart.clone(), address.unwrap_or_default());
-            objects.entry(fact.object.clone()).or_default().insert(of);
-        }
-        objects
+            Object::of(fact, address.unwrap_or_default(), given)
+        };
+        facts.iter().map(of).collect()
     }
 
     /// The address that a source in a file leads to; nothing where none can be said.
@@ -237,9 +244,6 @@ impl Sources {
     }
 }
 
-/// Charts and their addresses, as far as they are known, by the object that runs them.
-type Objects = BTreeMap<String, BTreeSet<(Option<String>, Option<String>)>>;
-
 /// Why a source leads to no address.
 enum NoAddress {
     /// The version isn't read there.
@@ -248,11 +252,6 @@ enum NoAddress {
     Several(String),
     /// There is none.
     Missing(String),
-}
-
-/// The name of `namespace/name` or `name`.
-fn name_of(object: &str) -> &str {
-    object.rsplit('/').next().unwrap_or(object)
 }
 
 /// A default counts only where nothing defines its variable.
@@ -268,59 +267,9 @@ fn judge_default(pin: &mut Pin, defined: &BTreeSet<String>) {
     }
 }
 
-/// Whether a pin says nothing of a chart, and is for one all the same.
-fn is_patch(pin: &Pin) -> bool {
-    pin.kind == Kind::Chart
-        && pin.chart.is_none()
-        && pin.defines.is_none()
-        && pin.source == Source::Unknown
-}
-
-/// A patch says which object it is for and not of which chart: the object says that. One that is for no object here changes nothing that is seen.
-fn join_patches(pins: &mut [Pin], objects: &Objects) {
-    for pin in pins.iter_mut().filter(|pin| is_patch(pin)) {
-        let Some(object) = pin.object.clone() else {
-            continue;
-        };
-        let tell = |pin: &mut Pin, why: String| {
-            pin.why.get_or_insert(why);
-        };
-        // kustomize reads the name of a target as a regular expression.
-        if name_of(&object).contains(['*', '.', '+', '|', '(', '[']) {
-            tell(pin, format!("a patch for every object like `{object}`"));
-            continue;
-        }
-        let of: BTreeSet<&(Option<String>, Option<String>)> = match objects.get(&object) {
-            Some(of) => of.iter().collect(),
-            None => objects
-                .iter()
-                .filter(|(known, _)| may_be_same(known, &object))
-                .flat_map(|(_, of)| of)
-                .collect(),
-        };
-        match of.iter().collect::<Vec<_>>().as_slice() {
-            [(chart, address)] => {
-                pin.chart.clone_from(chart);
-                pin.source = address.clone().map_or(Source::Unknown, Source::Address);
-            }
-            [] => {
-                pin.effective = false;
-                tell(
-                    pin,
-                    format!("a patch for `{object}`, which is not in this repository"),
-                );
-            }
-            _ => tell(
-                pin,
-                format!("a patch for `{object}`, of which there are several"),
-            ),
-        }
-    }
-}
-
 /// A Git repository that releases take one chart from is versioned as that chart.
-fn name_git_charts(pins: &mut [Pin], objects: &[ObjectFact]) {
-    let mut charts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+fn name_git_charts(pins: &mut [Pin], objects: &[ObjectFact], given: &Given) {
+    let mut charts: BTreeMap<Identity, BTreeSet<&str>> = BTreeMap::new();
     for fact in objects {
         let (
             Some(chart),
@@ -335,43 +284,28 @@ fn name_git_charts(pins: &mut [Pin], objects: &[ObjectFact]) {
             continue;
         };
         if kind == "GitRepository" {
-            let object = match namespace.as_ref().or(own.as_ref()) {
-                Some(namespace) => format!("{kind}/{namespace}/{name}"),
-                None => format!("{kind}/{name}"),
+            let source = Identity {
+                kind: kind.clone(),
+                name: name.clone(),
+                namespaces: match namespace {
+                    Some(said) => BTreeSet::from([said.clone()]),
+                    None => given.namespaces(&fact.file, own.as_deref()),
+                },
             };
             let name = chart.trim_end_matches('/').rsplit('/').next();
-            charts.entry(object).or_default().extend(name);
+            charts.entry(source).or_default().extend(name);
         }
     }
     let is_source = |pin: &&mut Pin| pin.kind == Kind::Git && pin.chart.is_none();
     for pin in pins.iter_mut().filter(is_source) {
-        let object = pin.object.as_deref().unwrap_or_default();
-        let is_same = |known: &str| known == object || may_be_same(known, object);
-        let same = charts.iter().filter(|(known, _)| is_same(known));
+        let Some(object) = &pin.object else {
+            continue;
+        };
+        let own = Identity::said(object).given(&pin.file, given);
+        let same = charts.iter().filter(|(known, _)| known.may_be(&own));
         let names: BTreeSet<&str> = same.flat_map(|(_, names)| names.iter().copied()).collect();
         if let (Some(name), 1) = (names.first(), names.len()) {
             pin.chart = Some((*name).to_owned());
         }
     }
-}
-
-/// Whether two objects of one kind and name may be one: a patch may leave out the namespace, and a kustomization may give it.
-fn may_be_same(one: &str, other: &str) -> bool {
-    let parts = |object: &str| -> (String, Option<String>, String) {
-        let all: Vec<&str> = object.split('/').collect();
-        match all.as_slice() {
-            [kind, namespace, name] => (
-                (*kind).to_owned(),
-                Some((*namespace).to_owned()),
-                (*name).to_owned(),
-            ),
-            _ => (
-                all.first().copied().unwrap_or_default().to_owned(),
-                None,
-                name_of(object).to_owned(),
-            ),
-        }
-    };
-    let (one, other) = (parts(one), parts(other));
-    one.0 == other.0 && one.2 == other.2 && (one.1.is_none() || other.1.is_none())
 }

@@ -91,6 +91,8 @@ fn remember(file: &mut File<'_>, reader: Reader<'_>, node: &Node) {
         }
     }
     file.found.facts.kustomizations.push(KustomizationFact {
+        file: file.path.clone(),
+        is_object: false,
         folder: file.path.parent(),
         namespace: reader.text(node, &["namespace"]).map(str::to_owned),
         resources,

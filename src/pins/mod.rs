@@ -11,6 +11,7 @@ mod file;
 mod flux;
 mod found;
 mod given;
+mod identity;
 mod join;
 mod kustomize;
 mod layer;
@@ -18,6 +19,7 @@ mod lines;
 mod newest;
 mod node;
 mod others;
+mod patched;
 mod prefilter;
 #[cfg(test)]
 mod random;

@@ -1,5 +1,6 @@
 //! Small repositories whose pins depend on more than one file.
 
+mod cases;
 mod places;
 
 use super::{Form, Joined, Pin, edit, join, look};
@@ -261,7 +262,7 @@ fn operations_in_a_file_of_their_own_are_for_their_target() {
         ("base.yaml", &[release("1.0.0"), repository("one")].concat()),
         (
             "prod/kustomization.yaml",
-            "patches:\n- {path: pin.yaml, target: {kind: HelmRelease, name: web}}\n- {path: lost.yaml, target: {kind: HelmRelease, name: lost}}\n",
+            "resources: [../base.yaml]\npatches:\n- {path: pin.yaml, target: {kind: HelmRelease, name: web}}\n- {path: lost.yaml, target: {kind: HelmRelease, name: lost}}\n",
         ),
         (
             "prod/pin.yaml",
@@ -287,7 +288,7 @@ fn operations_in_a_file_of_their_own_are_for_their_target() {
 fn a_patch_gives_the_version_of_an_object_that_says_none() {
     let bare = release("x").replace(" version: x,", "");
     let git = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: git}\nspec: {source: {repoURL: 'https://g.example.org/r.git', path: x, targetRevision: main}}\n";
-    let patches = "patches:\n- target: {kind: HelmRelease, name: web}\n  patch: |-\n    kind: HelmRelease\n    metadata: {name: whatever}\n    spec: {chart: {spec: {version: 1.0.0}}}\n- target: {kind: Application, name: git}\n  patch: |-\n    - {op: replace, path: /spec/source/targetRevision, value: 2.0.0}\n- target: {kind: Application, name: lost}\n  patch: '[{\"op\": \"add\", \"path\": \"/spec/source\", \"value\": {\"targetRevision\": \"3.0.0\"}}]'\n- target: {kind: HelmRelease, name: web}\n  patch: |-\n    - {op: test, path: /spec/chart/spec/version, value: 4.0.0}\n    - {op: add, path: /spec/chart, value: {spec: {version: 5.0.0}}}\n";
+    let patches = "resources: [../base]\npatches:\n- target: {kind: HelmRelease, name: web}\n  patch: |-\n    kind: HelmRelease\n    metadata: {name: whatever}\n    spec: {chart: {spec: {version: 1.0.0}}}\n- target: {kind: Application, name: git}\n  patch: |-\n    - {op: replace, path: /spec/source/targetRevision, value: 2.0.0}\n- target: {kind: Application, name: lost}\n  patch: '[{\"op\": \"add\", \"path\": \"/spec/source\", \"value\": {\"targetRevision\": \"3.0.0\"}}]'\n- target: {kind: HelmRelease, name: web}\n  patch: |-\n    - {op: test, path: /spec/chart/spec/version, value: 4.0.0}\n    - {op: add, path: /spec/chart, value: {spec: {version: 5.0.0}}}\n";
     let all = joined(&[
         (
             "base/web.yaml",

@@ -1,0 +1,160 @@
+//! Cases in which a pin was joined to the wrong chart, read wrongly, or lost.
+
+use super::{address, joined, pin};
+use crate::pins::Kind;
+
+fn chart(all: &super::Joined, version: &str) -> Option<String> {
+    pin(all, version).chart.clone()
+}
+
+fn flux_release(chart: &str, namespace: &str, version: &str) -> String {
+    let place = if namespace.is_empty() {
+        String::new()
+    } else {
+        format!(", namespace: {namespace}")
+    };
+    format!(
+        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {{name: charts{place}}}\nspec: {{url: 'https://{chart}.example.org'}}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: app{place}}}\nspec: {{chart: {{spec: {{chart: {chart}, version: {version}, sourceRef: {{kind: HelmRepository, name: charts}}}}}}}}\n"
+    )
+}
+
+fn operation(target: &str, version: &str) -> String {
+    format!(
+        "- target: {{kind: HelmRelease, {target}}}\n  patch: |\n    - {{op: replace, path: /spec/chart/spec/version, value: {version}}}\n"
+    )
+}
+
+#[test]
+fn a_patch_is_for_an_object_that_its_kustomization_takes_in() {
+    let prod = format!(
+        "resources: [../base]\npatches:\n{}",
+        operation("name: app", "1.5.0")
+    );
+    let all = joined(&[
+        ("a/base/kustomization.yaml", "resources: [app.yaml]\n"),
+        ("a/base/app.yaml", &flux_release("foo", "team-a", "1.0.0")),
+        ("a/prod/kustomization.yaml", &prod),
+        (
+            "b/kustomization.yaml",
+            "{namespace: team-b, resources: [app.yaml]}\n",
+        ),
+        ("b/app.yaml", &flux_release("bar", "", "2.0.0")),
+    ]);
+    assert_eq!(chart(&all, "1.5.0").as_deref(), Some("foo"));
+    assert_eq!(address(&all, "1.5.0"), "https://foo.example.org");
+}
+
+#[test]
+fn a_patch_is_for_the_object_in_a_given_namespace() {
+    let patch = "resources: [../base]\npatches:\n- patch: |\n    apiVersion: helm.toolkit.fluxcd.io/v2\n    kind: HelmRelease\n    metadata: {name: app, namespace: prod}\n    spec: {chart: {spec: {version: 1.5.0}}}\n";
+    let files = [
+        (
+            "a/base/kustomization.yaml",
+            "{namespace: prod, resources: [app.yaml]}\n".to_owned(),
+        ),
+        ("a/base/app.yaml", flux_release("foo", "", "1.0.0")),
+        ("a/prod/kustomization.yaml", patch.to_owned()),
+        ("b/app.yaml", flux_release("bar", "prod", "2.0.0")),
+    ];
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (*path, text.as_str()))
+        .collect();
+    assert_eq!(chart(&joined(&files), "1.5.0").as_deref(), Some("foo"));
+    // Without the base nothing says that the other cluster's is meant.
+    let all = joined(&files[2..]);
+    assert_eq!(chart(&all, "1.5.0"), None);
+    let why = pin(&all, "1.5.0").why.clone().unwrap_or_default();
+    assert!(why.contains("takes in none"), "{why}");
+}
+
+#[test]
+fn of_several_objects_none_is_chosen() {
+    let top = format!(
+        "resources: [x.yaml, y.yaml]\npatches:\n{}{}",
+        operation("name: app", "1.5.0"),
+        operation("name: app, namespace: two", "1.6.0")
+    );
+    let all = joined(&[
+        ("kustomization.yaml", &top),
+        ("x.yaml", &flux_release("foo", "one", "1.0.0")),
+        ("y.yaml", &flux_release("bar", "two", "2.0.0")),
+    ]);
+    assert_eq!(chart(&all, "1.5.0"), None);
+    let why = pin(&all, "1.5.0").why.clone().unwrap_or_default();
+    assert!(why.contains("several"), "{why}");
+    assert_eq!(chart(&all, "1.6.0").as_deref(), Some("bar"));
+}
+
+#[test]
+fn a_components_patch_is_for_what_takes_it_in() {
+    let component = format!(
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n{}",
+        operation("name: app", "1.5.0")
+    );
+    let flux = format!(
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: a}}\nspec:\n  path: ./b\n  patches:\n  {}",
+        operation("name: app", "1.6.0")
+            .replace('\n', "\n  ")
+            .trim_end()
+    );
+    let all = joined(&[
+        (
+            "a/kustomization.yaml",
+            "resources: [app.yaml]\ncomponents: [../new]\n",
+        ),
+        ("a/app.yaml", &flux_release("foo", "", "1.0.0")),
+        ("b/app.yaml", &flux_release("bar", "", "2.0.0")),
+        ("new/kustomization.yaml", &component),
+        ("flux/b.yaml", &format!("{flux}\n")),
+    ]);
+    assert_eq!(chart(&all, "1.5.0").as_deref(), Some("foo"));
+    assert_eq!(chart(&all, "1.6.0").as_deref(), Some("bar"));
+}
+
+#[test]
+fn a_git_repository_of_another_namespace_is_no_chart() {
+    let source = "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: repo}\nspec: {url: 'https://g.example.org/r', ref: {tag: VERSION}}\n";
+    let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: app}\nspec: {chart: {spec: {chart: ./foo, sourceRef: {kind: GitRepository, name: repo}}}}\n";
+    let all = joined(&[
+        (
+            "a/kustomization.yaml",
+            "{namespace: a, resources: [all.yaml]}\n",
+        ),
+        (
+            "a/all.yaml",
+            &[release, &source.replace("VERSION", "v1.0.0")].concat(),
+        ),
+        (
+            "b/kustomization.yaml",
+            "{namespace: b, resources: [all.yaml]}\n",
+        ),
+        ("b/all.yaml", &source.replace("VERSION", "v2.0.0")),
+    ]);
+    assert_eq!(chart(&all, "v1.0.0").as_deref(), Some("foo"));
+    assert_eq!(chart(&all, "v2.0.0"), None);
+}
+
+#[test]
+fn manifests_and_a_chart_of_one_name_are_told_apart_by_namespace() {
+    let source = |place: &str, version: &str| {
+        format!(
+            "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {{name: app{place}}}\nspec: {{url: 'oci://r.example.org/foo', ref: {{tag: {version}}}}}\n"
+        )
+    };
+    let manifests = "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: app, namespace: a}\nspec: {path: ./, sourceRef: {kind: OCIRepository, name: app}}\n";
+    let release = "---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: app}\nspec: {chartRef: {kind: OCIRepository, name: app}}\n";
+    let all = joined(&[
+        (
+            "a.yaml",
+            &[&source(", namespace: a", "1.0.0"), manifests].concat(),
+        ),
+        (
+            "b/kustomization.yaml",
+            "{namespace: b, resources: [all.yaml]}\n",
+        ),
+        ("b/all.yaml", &[&source("", "2.0.0"), release].concat()),
+    ]);
+    assert_eq!(pin(&all, "1.0.0").kind, Kind::Other);
+    assert_eq!(pin(&all, "2.0.0").kind, Kind::Chart);
+}
