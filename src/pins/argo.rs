@@ -407,6 +407,7 @@ pub(super) fn warehouse(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'
             object: Some(identity(reader, node, "Warehouse")),
             chart: name.map(str::to_owned),
             source: Source::Address(repo.to_owned()),
+            ..About::default()
         };
         if let Some(range) = reader.at(chart, &["semverConstraint"]) {
             file.pin(

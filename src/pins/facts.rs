@@ -187,6 +187,8 @@ pub struct Of {
     pub chart: Option<String>,
     /// Where it comes from.
     pub source: Source,
+    /// Whether the place takes one tag and no range.
+    pub is_tag: bool,
 }
 
 /// Where a variable gets its value.

@@ -38,15 +38,27 @@ pub(super) struct About {
     pub(super) object: Option<String>,
     pub(super) chart: Option<String>,
     pub(super) source: Source,
+    /// Whether the place takes one tag and no range.
+    pub(super) is_tag: bool,
 }
 
 impl About {
+    /// How a version is written at this place.
+    fn form(&self, value: &str, kind: Kind) -> Form {
+        if self.is_tag {
+            Form::of_tag(value)
+        } else {
+            Form::of(value, kind)
+        }
+    }
+
     /// The chart alone, without the object.
     pub(super) fn of(&self, kind: Kind) -> Of {
         Of {
             kind,
             chart: self.chart.clone().filter(|chart| !is_made(chart)),
             source: self.source.if_known(),
+            is_tag: self.is_tag,
         }
     }
 }
@@ -278,7 +290,7 @@ impl File<'_> {
             None => pin.editable = false,
         }
         pin.value = value[default.clone()].to_owned();
-        pin.form = Form::of(&pin.value, kind);
+        pin.form = about.form(&pin.value, kind);
         pin.default_of = Some((*name).to_owned());
         self.found.pins.push(pin);
     }
@@ -403,7 +415,7 @@ impl File<'_> {
             chart: about.chart.clone().filter(|chart| !is_made(chart)),
             source: about.source.if_known(),
             value: value.to_owned(),
-            form: Form::of(value, kind),
+            form: about.form(value, kind),
             default_of: None,
             defines: None,
             effective: true,

@@ -151,13 +151,12 @@ fn oci(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node, 
         ("semver", "OCIRepository spec.ref.semver"),
         ("digest", "OCIRepository spec.ref.digest"),
     ] {
-        pin(
-            file,
-            layer,
-            reader.at(node, &["spec", "ref", key]),
-            place,
-            &about,
-        );
+        let about = About {
+            is_tag: key == "tag",
+            ..about.clone()
+        };
+        let version = reader.at(node, &["spec", "ref", key]);
+        pin(file, layer, version, place, &about);
     }
     // Source: source-controller.
     winner(file, reader, node, before, &["digest", "semver", "tag"]);

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use semver::Version;
 use serde::Serialize;
 
 use super::templates::is_made;
-use crate::model::range::Range as VersionRange;
+use crate::model::range::{Range as VersionRange, lenient_version};
 use crate::model::repo_path::RepoPath;
 
 /// What a version is of.
@@ -130,7 +131,27 @@ pub struct Unread {
     pub why: String,
 }
 
+impl Pin {
+    /// The version that an exact pin has. A tag can't hold `+`, so `_` stands for it there.
+    ///
+    /// Source: Helm's registry client, which writes one for the other.
+    pub fn version(&self) -> Option<Version> {
+        lenient_version(&self.value.replace('_', "+"))
+    }
+}
+
 impl Form {
+    /// How the text of a tag of an OCI artifact is written: it is one thing, and never a range; `6.1` is no version of three parts.
+    pub fn of_tag(value: &str) -> Self {
+        let plain = value.replace('_', "+");
+        let core = plain.split(['-', '+']).next().unwrap_or_default();
+        match Self::of(&plain, Kind::Image) {
+            Self::Exact if core.split('.').count() == 3 => Self::Exact,
+            form @ (Self::Digest | Self::Snapshot) => form,
+            _ => Self::Tag,
+        }
+    }
+
     /// How a version text is written, for a chart or an image.
     pub fn of(value: &str, kind: Kind) -> Self {
         if value.starts_with("sha256:") {

@@ -109,9 +109,9 @@ pub(super) fn chart(
 ) {
     let repo = reader.text(node, &["repo"]);
     let about = About {
-        object: None,
         chart: reader.text(node, &["name"]).map(str::to_owned),
         source: repo.map_or(Source::Unknown, |repo| Source::Address(repo.to_owned())),
+        ..About::default()
     };
     if let Some(version) = reader.at(node, &["version"]) {
         file.pin(layer, version, Kind::Chart, place, &about);
@@ -122,9 +122,9 @@ pub(super) fn chart(
 fn inflated(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node) {
     let text = |key: &str| reader.text(node, &[key]).map(str::to_owned);
     let about = About {
-        object: None,
         chart: text("chartName"),
         source: text("chartRepoUrl").map_or(Source::Unknown, Source::Address),
+        ..About::default()
     };
     if let Some(version) = reader.at(node, &["chartVersion"]) {
         let place = "kustomization helmChartInflationGenerator chartVersion";
@@ -373,6 +373,10 @@ pub(super) fn operations(
             };
             let keys: Vec<&str> = rest.split('/').filter(|key| !key.is_empty()).collect();
             let place = format!("{place} {path}{rest}");
+            let about = About {
+                is_tag: (kind, whole) == ("OCIRepository", "/spec/ref/tag"),
+                ..about.clone()
+            };
             for inner in leaves(reader, value, &keys) {
                 file.pin(layer, inner, of, &place, &about);
             }

@@ -52,6 +52,7 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
                 .map(with_scheme)
                 .or_else(|| of("url"))
                 .map_or(Source::Unknown, Source::Address),
+            is_tag: key == "tag",
         };
         let is_pin = match key {
             "targetRevision" => true,
@@ -226,14 +227,14 @@ pub(super) fn terraform(file: &mut File<'_>) {
                 .map(|(repo, name)| (repo.to_owned(), name.to_owned()));
             let about = match whole {
                 Some((repo, name)) => About {
-                    object: None,
                     chart: Some(name),
                     source: Source::Address(repo),
+                    ..About::default()
                 },
                 None => About {
-                    object: None,
                     chart,
                     source: text("repository").map_or(Source::Unknown, Source::Address),
+                    ..About::default()
                 },
             };
             if !written.starts_with('"') || written.contains("${") {
@@ -305,13 +306,13 @@ pub(super) fn markers(file: &mut File<'_>) {
             _ => Kind::Other,
         };
         let about = About {
-            object: None,
             chart: name
                 .as_deref()
                 .and_then(|name| name.rsplit('/').next().map(str::to_owned)),
             source: of("registryUrl")
                 .or(by_name)
                 .map_or(Source::Unknown, Source::Address),
+            ..About::default()
         };
         if let Some((start, line)) = lines.get(index + 1) {
             value_of(file, (*start, line), kind, "renovate marker", &about);

@@ -9,7 +9,7 @@ use super::ranges::moved;
 use super::rule::Rule;
 use crate::haptic;
 use crate::model::policy::Ranges;
-use crate::model::range::{Range, lenient_version};
+use crate::model::range::Range;
 
 /// The newest version for a pin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub fn newest(pin: &Pin, published: &[Version], rule: &Rule) -> Newest {
             Ok(range) => of_range(pin, &range, published, rule),
             Err(_) => Newest::none("it is no range that Helm reads"),
         },
-        Form::Exact => match lenient_version(&pin.value) {
+        Form::Exact => match pin.version() {
             Some(current) => of_exact(pin, &current, published, rule),
             None => Newest::none("it is no version"),
         },

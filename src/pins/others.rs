@@ -112,6 +112,7 @@ fn release(
         object,
         chart: (!name.is_empty()).then(|| name.to_owned()),
         source: repo.map_or(Source::Unknown, |repo| Source::Address(repo.to_owned())),
+        ..About::default()
     };
     file.runs(&about);
     if let Some(version) = reader.get(node, version) {

@@ -66,9 +66,9 @@ pub(super) fn chart(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, 
     for dependency in reader.items(node, &["dependencies"]) {
         let repository = reader.text(dependency, &["repository"]).unwrap_or_default();
         let about = About {
-            object: None,
             chart: reader.text(dependency, &["name"]).map(str::to_owned),
             source: Source::Address(repository.to_owned()),
+            ..About::default()
         };
         // A chart beside it in the same repository is released with it.
         if repository.is_empty() || repository.starts_with("file:") {
@@ -120,6 +120,7 @@ pub(super) fn helmfile(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_
                 .map(|name| format!("release/{name}")),
             chart: Some(name.to_owned()),
             source,
+            ..About::default()
         };
         file.pin(
             layer,

@@ -108,7 +108,11 @@ impl Variables {
             if kinds == BTreeSet::from([Kind::Git]) && !values::may_be_pinned(&pin.value) {
                 continue;
             }
-            pin.form = Form::of(&pin.value, pin.kind);
+            pin.form = if of.iter().all(|one| one.is_tag) {
+                Form::of_tag(&pin.value)
+            } else {
+                Form::of(&pin.value, pin.kind)
+            };
             if scope == Scope::Flux {
                 defined.flux.insert(name);
             }

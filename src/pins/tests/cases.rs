@@ -1,7 +1,7 @@
 //! Cases in which a pin was joined to the wrong chart, read wrongly, or lost.
 
-use super::{address, joined, pin};
-use crate::pins::Kind;
+use super::{Form, address, joined, pin};
+use crate::pins::{Kind, Rule, newest};
 
 fn chart(all: &super::Joined, version: &str) -> Option<String> {
     pin(all, version).chart.clone()
@@ -157,4 +157,46 @@ fn manifests_and_a_chart_of_one_name_are_told_apart_by_namespace() {
     ]);
     assert_eq!(pin(&all, "1.0.0").kind, Kind::Other);
     assert_eq!(pin(&all, "2.0.0").kind, Kind::Chart);
+}
+
+#[test]
+fn a_tag_of_an_artifact_is_never_a_range() {
+    let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: a}\nspec: {url: 'oci://r.example.org/web', ref: {tag: 'TAG'}}\n";
+    let form = |tag: &str| {
+        let all = joined(&[("a.yaml", &source.replace("TAG", tag))]);
+        all.pins[0].form
+    };
+    for tag in ["6.1", "6", "1.x", "latest", "v6.1", ">=1.0.0"] {
+        assert_eq!(form(tag), Form::Tag, "{tag}");
+    }
+    for tag in ["6.1.0", "v6.1.0", "1.0.0_up1", "1.0.0-rc.1"] {
+        assert_eq!(form(tag), Form::Exact, "{tag}");
+    }
+    let operations = "resources: [a.yaml]\npatches:\n- target: {kind: OCIRepository, name: a}\n  patch: |\n    - {op: replace, path: /spec/ref/tag, value: '6.2'}\n    - {op: replace, path: /spec/ref, value: {tag: '6.3'}}\n    - {op: replace, path: /spec/ref/semver, value: '6.4'}\n";
+    let variables = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a}\nspec: {path: ./, postBuild: {substitute: {web_version: '6.5'}}}\n";
+    let all = joined(&[
+        ("kustomization.yaml", operations),
+        ("a.yaml", &source.replace("TAG", "${web_version}")),
+        ("b.yaml", &source.replace("TAG", "${other:=6.6}")),
+        ("flux.yaml", &variables.replace("6.5", "6.5.x")),
+    ]);
+    for (value, form) in [
+        ("6.2", Form::Tag),
+        ("6.3", Form::Tag),
+        ("6.4", Form::Range),
+        ("6.5.x", Form::Tag),
+        ("6.6", Form::Tag),
+    ] {
+        assert_eq!(pin(&all, value).form, form, "{value}");
+    }
+}
+
+#[test]
+fn an_underscore_in_a_tag_is_a_plus() {
+    let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: a}\nspec: {url: 'oci://r.example.org/web', ref: {tag: 1.0.0_up1}}\n";
+    let all = joined(&[("a.yaml", source)]);
+    let published = ["1.0.0+up1", "1.0.0+up2", "0.9.0"].map(|text| text.parse().unwrap());
+    let newest = newest(pin(&all, "1.0.0_up1"), &published, &Rule::default());
+    assert!(newest.is_newer);
+    assert_eq!(newest.version, Some(published[1].clone()));
 }
