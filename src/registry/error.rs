@@ -7,8 +7,6 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::url::Url;
-
 /// What was asked of which address; the first half of every message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
@@ -96,15 +94,14 @@ impl RegistryError {
     }
 
     /// The error of a host that is not asked again, as every later question to it gets it: without what the first one was about.
-    pub(super) fn again(mut self, aim: &str) -> Self {
+    pub(super) fn again(mut self, aim: &str, host: &str) -> Self {
         if let Self::Unreachable { asked, .. }
         | Self::Busy { asked, .. }
         | Self::Denied { asked, .. } = &mut self
         {
-            let origin = Url::parse(&asked.url).map(|url| url.origin());
             *asked = Asked {
                 aim: aim.to_owned(),
-                url: origin.unwrap_or_else(|| asked.url.clone()),
+                url: host.to_owned(),
             };
         }
         self

@@ -41,6 +41,19 @@ pub(super) fn is_for_git(address: &str) -> bool {
     }
 }
 
+/// The host of an address; empty for a place on this machine.
+pub(super) fn host(address: &str) -> &str {
+    let authority = match address.split_once("://") {
+        Some((_, rest)) => rest.split('/').next(),
+        None if address.starts_with('/') => None,
+        None => address.split(':').next(),
+    };
+    let authority = authority.unwrap_or_default();
+    authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host)
+}
+
 /// Lists the names of the tags by `git ls-remote`.
 ///
 /// # Errors
@@ -79,21 +92,32 @@ pub(super) fn list(env: &Env, address: &str) -> Result<Vec<String>, RegistryErro
         ],
         ..call(&env, &arguments)
     };
-    let said = call.run().map_err(|why| {
-        refuse(match why {
-            NoEnd::Missing => {
-                "addresses of this kind are asked by the program `git`, which is not installed"
-                    .to_owned()
-            }
-            other => format!("`git ls-remote` {other}"),
-        })
+    let too_late = |reason: String| RegistryError::Unreachable {
+        asked: Asked {
+            aim: AIM.to_owned(),
+            url: shown(address),
+        },
+        reason,
+    };
+    let said = call.run().map_err(|why| match why {
+        NoEnd::Missing => refuse(
+            "addresses of this kind are asked by the program `git`, which is not installed"
+                .to_owned(),
+        ),
+        NoEnd::TooLong(_) => too_late(format!("`git ls-remote` {why}")),
+        other => refuse(format!("`git ls-remote` {other}")),
     })?;
     if !said.is_good {
-        let complaint = told(&String::from_utf8_lossy(&said.complaint));
-        return Err(refuse(format!(
-            "`git ls-remote` ended with {}{complaint}",
-            said.end
-        )));
+        let complaint = String::from_utf8_lossy(&said.complaint);
+        let reason = format!(
+            "`git ls-remote` ended with {}{}",
+            said.end,
+            told(&complaint)
+        );
+        return Err(match complaint.contains("timed out") {
+            true => too_late(reason),
+            false => refuse(reason),
+        });
     }
     let output = String::from_utf8_lossy(&said.output);
     Ok(output

@@ -229,7 +229,9 @@ impl Http {
         let host = ask.url.host_and_port();
         let trouble = self.troubled().get(&host).cloned();
         let most = match trouble {
-            Some(Trouble::GivenUp(error)) => return Err(error.again("ask again")),
+            Some(Trouble::GivenUp(error)) => {
+                return Err(error.again("ask again", &ask.url.origin()));
+            }
             Some(Trouble::Silent) => 1,
             None => MAX_TRIES,
         };

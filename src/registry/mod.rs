@@ -42,6 +42,9 @@ mod tests_logins;
 #[cfg(test)]
 mod tests_release;
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 pub use error::{Asked, RegistryError};
 pub use local::Local;
 pub use newest::newest_stable;
@@ -139,6 +142,8 @@ pub struct HttpRegistry {
     env: Env,
     tokens: Tokens,
     indexes: Indexes,
+    /// What git was waited for in vain for, by host.
+    silent_git: Mutex<HashMap<String, RegistryError>>,
 }
 
 impl HttpRegistry {
@@ -156,7 +161,26 @@ impl HttpRegistry {
             env,
             tokens: Tokens::default(),
             indexes: Indexes::default(),
+            silent_git: Mutex::default(),
         }
+    }
+
+    /// Lists tags by the program `git`. A host that was waited for in vain is not asked again.
+    fn tags_by_git(&self, address: &str) -> Result<Vec<String>, RegistryError> {
+        let silent = || {
+            self.silent_git
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let host = git_program::host(address);
+        if let Some(error) = silent().get(host) {
+            return Err(error.clone());
+        }
+        git_program::list(&self.env, address).inspect_err(|error| {
+            if matches!(error, RegistryError::Unreachable { .. }) && !host.is_empty() {
+                silent().insert(host.to_owned(), error.clone().again("ask again", host));
+            }
+        })
     }
 
     fn session<'a>(&'a self, registry: &'a Url, repository: &'a str) -> Session<'a> {
@@ -234,11 +258,12 @@ impl Registry for HttpRegistry {
 
     fn git_tags(&self, address: &str) -> Result<Vec<String>, RegistryError> {
         if git_program::is_for_git(address) {
-            return git_program::list(&self.env, address);
+            return self.tags_by_git(address);
         }
         match git_tags::list(&self.http, address) {
             // The user's git may keep a login for it.
-            Err(refused @ RegistryError::Denied { .. }) => git_program::list(&self.env, address)
+            Err(refused @ RegistryError::Denied { .. }) => self
+                .tags_by_git(address)
                 .map_err(|why| refused.with_logins(|| why.to_string())),
             listed => listed,
         }

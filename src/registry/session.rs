@@ -48,9 +48,11 @@ impl Tokens {
     }
 
     /// Refuses a login that was refused before, with the same words.
-    fn check(&self, key: &str) -> Result<(), RegistryError> {
+    fn check(&self, key: &str, place: &Url) -> Result<(), RegistryError> {
         let refused = locked(&self.refused).get(key).cloned();
-        refused.map_or(Ok(()), |error| Err(error.again("log in again")))
+        refused.map_or(Ok(()), |error| {
+            Err(error.again("log in again", &place.origin()))
+        })
     }
 
     fn withheld_from(&self, key: &str) -> Option<String> {
@@ -179,7 +181,7 @@ impl Session<'_> {
             let basic = login.and_then(|login| login.basic());
             if let Some(text) = &basic {
                 let key = refusal_key(self.registry, text.expose_secret());
-                self.tokens.check(&key)?;
+                self.tokens.check(&key, self.registry)?;
             }
             return Ok(basic);
         }
@@ -219,7 +221,7 @@ impl Session<'_> {
             None => None,
         };
         if let Some(key) = &sent {
-            self.tokens.check(key)?;
+            self.tokens.check(key, &realm)?;
         }
         let target = realm.target();
         let joint = if target.contains('?') { '&' } else { '?' };

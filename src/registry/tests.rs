@@ -361,3 +361,43 @@ fn https_without_a_tls_answer_is_an_error() {
         "{error}"
     );
 }
+
+#[test]
+fn a_host_that_git_waits_for_in_vain_is_asked_once_in_a_run() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = tempfile::tempdir().unwrap();
+    let git = home.path().join("git");
+    let script = "#!/bin/sh\ncase \"$1\" in config) exit 1;; esac\necho \"$@\" >>\"$HOME/asked\"\necho 'ssh: connect to host h.example.org port 22: Connection timed out' >&2\nexit 128\n";
+    std::fs::write(&git, script).unwrap();
+    std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let place = home.path().display().to_string();
+    let path = format!("{place}:/usr/bin:/bin");
+    let (mut registry, _) = registry();
+    registry.env = Env::of(&[("HOME", &place), ("PATH", &path)]);
+    let asked = || {
+        std::fs::read_to_string(home.path().join("asked"))
+            .unwrap()
+            .lines()
+            .count()
+    };
+    let first = registry
+        .git_tags("git@h.example.org:team/a.git")
+        .unwrap_err();
+    assert!(
+        matches!(first, RegistryError::Unreachable { .. }),
+        "{first}"
+    );
+    for address in [
+        "git@h.example.org:team/b.git",
+        "ssh://git@h.example.org/team/c.git",
+    ] {
+        let error = registry.git_tags(address).unwrap_err().to_string();
+        assert!(
+            error.starts_with("cannot ask again at `h.example.org`"),
+            "{error}"
+        );
+    }
+    assert_eq!(asked(), 1);
+    assert!(registry.git_tags("git@other.example.org:a.git").is_err());
+    assert_eq!(asked(), 2);
+}
