@@ -103,8 +103,7 @@ fn row<'a>(pin: &'a Pin, published: &mut Published<'_>, policies: &Policies, now
             let mut rule = policies.of(&pin.file).rule(&chart.name, &chart.address());
             allowed(published, chart, pin, &mut rule, now)
         }
-        None if has_login(pin) => Ok(unasked(HAS_LOGIN)),
-        None => Ok(unasked("it isn't known where the chart is published")),
+        None => Ok(unasked(unplaced(pin))),
     };
     Row {
         pin,
@@ -139,6 +138,14 @@ pub(super) fn git_of(pin: &Pin) -> Option<(&str, &str)> {
             Some((name, address))
         }
         _ => None,
+    }
+}
+
+/// Why nobody can be asked about a pin of a chart.
+pub(super) fn unplaced(pin: &Pin) -> &'static str {
+    match has_login(pin) {
+        true => HAS_LOGIN,
+        false => "it isn't known where the chart is published",
     }
 }
 

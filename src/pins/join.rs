@@ -13,7 +13,7 @@ use super::lines::MADE;
 use super::patched::{Object, is_patch, join_patches};
 use super::templates::is_made;
 use super::variables::Variables;
-use crate::model::address::shown;
+use crate::model::address::{has_login, shown};
 use crate::model::repo_path::RepoPath;
 
 /// Every pin of a repository, by file and place.
@@ -160,7 +160,14 @@ impl Sources {
     fn resolve(&self, pin: &mut Pin, given: &Given) {
         match self.address(&pin.file, &pin.source, given) {
             Ok(Some(address)) if is_made(&address) => {
-                let why = format!("the address `{}` is made of variables", shown(&address));
+                let login = match has_login(&address) {
+                    true => ", and carries a login that everybody has who reads the repository",
+                    false => "",
+                };
+                let why = format!(
+                    "the address `{}` is made of variables{login}",
+                    shown(&address)
+                );
                 pin.why.get_or_insert(why);
                 pin.source = Source::Unknown;
             }

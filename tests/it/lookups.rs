@@ -224,3 +224,74 @@ fn runs_beside_each_other_share_a_cache() {
         .expect("a request");
     assert!(last.contains_key("if-none-match"));
 }
+
+/// A server that has an index and the tags of charts, and refuses everything else.
+fn half_open() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let host = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            let first = lines.next().unwrap_or_default();
+            let _ = lines.take_while(|line| !line.is_empty()).count();
+            let answer = if first.contains("tags/list") {
+                let body = r#"{"name": "x", "tags": ["1.0.0", "1.1.0"]}"#;
+                format!("200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+            } else {
+                "403 Forbidden\r\nContent-Length: 0\r\n\r\n".to_owned()
+            };
+            let answer = format!(
+                "HTTP/1.1 {}",
+                answer.replacen("\r\n", "\r\nConnection: close\r\n", 1)
+            );
+            let _ = (&stream).write_all(answer.as_bytes()).is_err();
+        }
+    });
+    host
+}
+
+#[test]
+fn a_source_that_refuses_is_told_once_with_all_its_charts() {
+    let env = repo(&format!("http://{}/stable", half_open()), "1.0.0");
+    let release = env.read("repo/apps/web.yaml");
+    let (_, release) = release.split_once("---\n").expect("two documents");
+    for chart in ["api", "db"] {
+        let text = release.replace("web", chart);
+        env.write(&format!("repo/apps/{chart}.yaml"), &text);
+    }
+    let run = env.expect(4, &["-C", "repo", "pins"]);
+    let both = format!("{}{}", run.stdout, run.stderr);
+    assert_eq!(
+        both.matches("access refused with status 403").count(),
+        1,
+        "{both}"
+    );
+    for chart in ["#api, ", "#db, ", "#web: "] {
+        assert!(run.stderr.contains(chart), "{both}");
+    }
+    let said = env
+        .expect(4, &["-C", "repo", "pins", "--output", "json"])
+        .json();
+    for pin in said["pins"].as_array().expect("pins") {
+        let why = pin["newest_why"].as_str().unwrap_or_default();
+        assert!(why.contains("cannot read the index"), "{said:#}");
+    }
+}
+
+#[test]
+fn a_version_whose_time_is_refused_ends_the_run_with_4() {
+    let env = repo(&format!("oci://{}/team", half_open()), "1.0.0");
+    env.write(
+        "config.yaml",
+        "upgrade: {charts: {'*': {minimum_age: 3d}}}\n",
+    );
+    for command in ["pins", "upgrade"] {
+        let run = env.expect(4, &["-C", "repo", "--config", "config.yaml", command]);
+        assert!(
+            run.stderr
+                .contains("/team/web 1.1.0: cannot read the manifest"),
+            "{}",
+            run.stderr
+        );
+    }
+}

@@ -17,7 +17,7 @@ use self::subjects::{Subject, What};
 use super::author::Author;
 use super::files;
 use super::pin_files::from_tree;
-use super::pins::{chart_of, unknown};
+use super::pins::{chart_of, unknown, unplaced};
 use super::policies::Policies;
 use super::published::Published;
 use crate::cli::Common;
@@ -323,7 +323,7 @@ fn homeless(pins: &[Pin]) -> Vec<Kept> {
         place: format!("{}:{}", pin.file, pin.line),
         why: match &pin.why {
             Some(why) => why.clone(),
-            None => "it isn't known where the chart is published".to_owned(),
+            None => unplaced(pin).to_owned(),
         },
     });
     told.collect()
