@@ -117,7 +117,7 @@ impl Ui {
             .clone()
             .map(|problem| Report::of(&problem.into()));
         if self.format == Format::Json {
-            return self.put(&object(command, report.as_ref(), outcome));
+            return self.put(&quiet(object(command, report.as_ref(), outcome)));
         }
         self.put(&lines(&outcome.text))?;
         if let Some(report) = report {
@@ -132,7 +132,7 @@ impl Ui {
     /// As [`Ui::result`].
     pub fn error(&mut self, command: &str, report: &Report) -> std::io::Result<()> {
         if self.format == Format::Json {
-            return self.put(&whole(command, Some(report), &Map::new()));
+            return self.put(&quiet(whole(command, Some(report), &Map::new())));
         }
         self.say(report);
         Ok(())
@@ -173,6 +173,22 @@ struct Whole<'a> {
     error: Option<Value>,
     #[serde(flatten)]
     rest: &'a Map<String, Value>,
+}
+
+/// JSON whose strings have no control character. JSON itself lets those from 7F to 9F stand, and terminals obey some of them.
+fn quiet(json: String) -> String {
+    let is_loud = |c: char| c.is_control() && c != '\n';
+    if !json.contains(is_loud) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match is_loud(c) {
+            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 /// The one JSON object of a command.

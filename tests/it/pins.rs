@@ -316,6 +316,12 @@ fn texts_of_files_do_nothing_on_a_terminal() {
         }
     }
     let run = env.expect(0, &["-C", "repo", "pins", "--offline"]);
+    let text = env.read("repo/a.yaml").replace("foo\\e[2J", r"foo\x9b2J");
+    env.write("repo/a.yaml", &text);
+    let json = env.expect(0, &["-C", "repo", "pins", "--offline", "--output", "json"]);
+    assert!(!json.stdout.contains('\u{9b}'), "{}", json.stdout);
+    let chart = &json.json()["pins"][0]["chart"];
+    assert_eq!(chart, "foo\u{9b}2Jx\nfake.yaml:1:1: foo 9.9.9");
     assert!(
         run.stdout.contains(r"foo\u{1b}[2Jx\u{a}fake.yaml"),
         "{}",
