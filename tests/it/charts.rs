@@ -43,6 +43,16 @@ pub fn helm_folder(folder: &Path, name: &str, versions: &[(&str, Vec<u8>)]) {
 
 /// A folder with an OCI layout, with one chart. Returns the digests of the manifests, in order.
 pub fn oci_folder(folder: &Path, name: &str, versions: &[(&str, Vec<u8>)]) -> Vec<String> {
+    dated_oci_folder(folder, name, versions, &|_| None)
+}
+
+/// The same, where some versions say when they were made.
+pub fn dated_oci_folder(
+    folder: &Path,
+    name: &str,
+    versions: &[(&str, Vec<u8>)],
+    created: &dyn Fn(&str) -> Option<&'static str>,
+) -> Vec<String> {
     let blobs = folder.join("blobs/sha256");
     std::fs::create_dir_all(&blobs).expect("a folder");
     let blob = |bytes: &[u8], media: &str| -> Value {
@@ -63,8 +73,11 @@ pub fn oci_folder(folder: &Path, name: &str, versions: &[(&str, Vec<u8>)]) -> Ve
             "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
         );
         let media = "application/vnd.oci.image.manifest.v1+json";
-        let manifest =
+        let mut manifest =
             json!({"schemaVersion": 2, "mediaType": media, "config": config, "layers": [layer]});
+        if let Some(created) = created(version) {
+            manifest["annotations"] = json!({"org.opencontainers.image.created": created});
+        }
         let mut entry = blob(manifest.to_string().as_bytes(), media);
         digests.push(entry["digest"].as_str().unwrap_or_default().to_owned());
         entry["annotations"] =

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::charts::oci_folder;
+use crate::charts::{dated_oci_folder, oci_folder};
 use crate::env::TestEnv;
 use crate::policy::{commit, kept, repo, run, titles, write_release};
 use crate::request::web;
@@ -52,6 +52,37 @@ fn a_lock_moves_to_no_version_that_the_policy_bars() {
     assert_eq!(
         env.git("repo", &["show", "haptic-scaffold/upgrade-web:Chart.yaml"]),
         CHART
+    );
+}
+
+#[test]
+fn the_age_of_a_version_in_a_registry_is_that_of_its_manifest() {
+    let env = repo(
+        "upgrade: {charts: {web: {minimum_age: 3d}}}\n",
+        &[("web.yaml", "web", "1.0.0")],
+    );
+    let versions = [web("1.0.0"), web("1.1.0"), web("1.2.0"), web("1.3.0")];
+    let created = |version: &str| match version {
+        "1.1.0" => Some("2026-01-02T03:04:05Z"),
+        "1.3.0" => Some("2999-01-01T00:00:00Z"),
+        _ => None,
+    };
+    dated_oci_folder(&env.path("layout"), "web", &versions, &created);
+    let arguments = [
+        "-C",
+        "repo",
+        "pins",
+        "--versions",
+        "layout",
+        "--output",
+        "json",
+    ];
+    let pins = env.expect(0, &arguments).json();
+    let pin = &pins["pins"][0];
+    assert_eq!(pin["newest"], "1.1.0");
+    assert_eq!(
+        pin["newest_why"],
+        "1.3.0 is published since 2999-01-01, and has to be for 3 days"
     );
 }
 
