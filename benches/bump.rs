@@ -148,6 +148,7 @@ fn bump(repository: &str, path: &str, version: &str) {
             chart: "app".to_owned(),
             to: version.to_owned(),
             version: version.to_owned(),
+            note: None,
         }],
         ..Bundle::default()
     };

@@ -24,7 +24,9 @@ pub fn allowed(
     let versions = versions_of(&known);
     loop {
         let newest = newest(pin, &versions, &rule.rule);
-        let (Some(age), Some(version)) = (rule.minimum_age, &newest.version) else {
+        // `0d` lifts what all charts have.
+        let age = rule.minimum_age.filter(|age| *age > 0);
+        let (Some(age), Some(version)) = (age, &newest.version) else {
             return Ok(newest);
         };
         if !newest.is_newer {
@@ -71,7 +73,8 @@ pub fn allowed_tag(
         ..pin.clone()
     };
     let mut newest = newest(&behind, &versions_of(&known), &rule.rule);
-    if let (true, Some(age), Some(version)) = (newest.is_newer, rule.minimum_age, &newest.version) {
+    let age = rule.minimum_age.filter(|age| *age > 0);
+    if let (true, Some(age), Some(version)) = (newest.is_newer, age, &newest.version) {
         newest.why = Some(format!(
             "{version} has to be published for {}, and tags don't say since when they are",
             length(age)

@@ -95,13 +95,15 @@ fn row<'a>(pin: &'a Pin, published: &mut Published<'_>, policies: &Policies, now
         _ if git_of(pin).is_some() => {
             let (name, address) = git_of(pin).unwrap_or_default();
             let rule = policies.of(&pin.file).rule(name, address);
-            allowed_tag(published, address, pin, &rule).map(|(newest, _)| newest)
+            let newest = allowed_tag(published, address, pin, &rule);
+            newest.map(|(newest, _)| held(newest, rule.hold.as_deref()))
         }
         _ if pin.kind != Kind::Chart && has_login(pin) => Ok(unasked(HAS_LOGIN)),
         _ if pin.kind != Kind::Chart => Ok(unasked("not asked for: it is no chart")),
         Some(chart) => {
             let mut rule = policies.of(&pin.file).rule(&chart.name, &chart.address());
-            allowed(published, chart, pin, &mut rule, now)
+            let newest = allowed(published, chart, pin, &mut rule, now);
+            newest.map(|newest| held(newest, rule.hold.as_deref()))
         }
         None => Ok(unasked(unplaced(pin))),
     };
@@ -110,6 +112,16 @@ fn row<'a>(pin: &'a Pin, published: &mut Published<'_>, policies: &Policies, now
         chart,
         is_unanswered: answer.is_err(),
         newest: answer.unwrap_or_else(|why| unasked(&why)),
+    }
+}
+
+/// What is newer, and that the policy holds it.
+fn held(newest: Newest, hold: Option<&str>) -> Newest {
+    let held = hold.map(|why| format!("held: {why}"));
+    let all: Vec<String> = held.into_iter().chain(newest.why).collect();
+    Newest {
+        why: (!all.is_empty()).then(|| all.join("; ")),
+        ..newest
     }
 }
 
@@ -312,6 +324,9 @@ fn shown(rows: &[Row<'_>], joined: &Joined, is_asked: bool) -> String {
     }
     if rows.is_empty() {
         text.push_str("no pins\n");
+    }
+    if !is_asked {
+        text.push_str("nobody was asked which versions there are\n");
     }
     for unread in &joined.unread {
         text.push_str(&format!(

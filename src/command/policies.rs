@@ -1,12 +1,15 @@
 //! What was decided about upgrades: each `.haptic-scaffold.yaml` counts for what lies beside and below it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
 
 use super::files;
+use super::pins::{chart_of, git_of};
 use crate::layout::recorded::{self, FILE_NAME};
 use crate::model::repo_path::RepoPath;
+use crate::pins::Pin;
 use crate::plan::policy::Policy;
 
 /// The policies of a repository.
@@ -42,15 +45,20 @@ impl Policies {
         }
         let depth = |folder: &Option<RepoPath>| folder.as_ref().map_or(0, |f| f.parts().count());
         all.sort_by_key(|(folder, _)| std::cmp::Reverse(depth(folder)));
-        // A file that says nothing of upgrades, as a scaffold writes it, takes away nothing of the one above.
-        for index in 0..all.len() {
+        for (index, (folder, policy)) in all.iter_mut().enumerate() {
+            policy.order = index;
+            if let Some(folder) = folder {
+                policy.seen_from(folder);
+            }
+        }
+        // From the top down, so that each has all of those above it.
+        for index in (0..all.len()).rev() {
             let (own, above) = all.split_at_mut(index + 1);
             let (folder, policy) = &mut own[index];
-            let upper = above.iter().find(|(upper, upper_policy)| {
-                upper_policy.says_upgrades()
-                    && folder.as_ref().is_some_and(|f| is_above(upper.as_ref(), f))
-            });
-            if let (false, Some((_, upper))) = (policy.says_upgrades(), upper) {
+            let mut uppers = above
+                .iter()
+                .filter(|(upper, _)| folder.as_ref().is_some_and(|f| is_above(upper.as_ref(), f)));
+            if let Some((_, upper)) = uppers.next() {
                 policy.inherit(upper);
             }
         }
@@ -67,6 +75,24 @@ impl Policies {
         };
         let found = self.all.iter().find(|(folder, _)| is_above(folder));
         found.map_or(&self.none, |(_, policy)| policy)
+    }
+
+    /// What they say about charts and folders that have no pin.
+    pub fn unmet(&self, pins: &[Pin]) -> Vec<String> {
+        let named = |pin: &Pin| {
+            let chart = chart_of(pin).map(|chart| (chart.name.clone(), chart.address()));
+            let git = git_of(pin).map(|(name, address)| (name.to_owned(), address.to_owned()));
+            let name = pin.chart.clone().map(|name| (name, String::new()));
+            chart.or(git).or(name)
+        };
+        let charts: Vec<(String, String)> = pins.iter().filter_map(named).collect();
+        let files: Vec<&RepoPath> = pins.iter().map(|pin| &pin.file).collect();
+        let all = self
+            .all
+            .iter()
+            .flat_map(|(_, policy)| policy.unmet(&charts, &files));
+        let unique: BTreeSet<String> = all.collect();
+        unique.into_iter().collect()
     }
 
     /// The names of all environments.

@@ -47,13 +47,20 @@ pub fn offer(
     if is_checked_out(repository, &name) {
         return Ok(Offered::CheckedOut);
     }
-    if let Some(old) = &old {
-        if !is_ours(repository, old, base, change)? {
+    // What a clone knows of the remote's branch counts as much: a push would go over it.
+    let published = remote_tips(repository, &change.branch)?;
+    for tip in old.iter().chain(&published) {
+        if !is_ours(repository, tip, base, change)? {
             return Ok(Offered::LeftAlone);
         }
-        let is_on_base = old.parent_id(0).is_ok_and(|parent| parent == base);
-        if is_on_base && trailer(old, DIGEST_TRAILER) == trailer_of(change, DIGEST_TRAILER) {
-            return Ok(Offered::Same(old.id().to_string()));
+    }
+    if let Some(tip) = old.as_ref().or(published.first()) {
+        let is_on_base = tip.parent_id(0).is_ok_and(|parent| parent == base);
+        if is_on_base && trailer(tip, DIGEST_TRAILER) == trailer_of(change, DIGEST_TRAILER) {
+            if old.is_none() {
+                commit::move_branch(repository, &name, None, tip.id(), &change.message.subject)?;
+            }
+            return Ok(Offered::Same(tip.id().to_string()));
         }
     }
     let head = Head {
@@ -66,10 +73,22 @@ pub fn offer(
     let old = old.map(|old| old.id());
     commit::move_branch(repository, &name, old, made.id, &change.message.subject)?;
     let id = made.id.to_string();
-    Ok(match old {
-        None => Offered::Created(id),
-        Some(_) => Offered::Updated(id),
+    Ok(if old.is_none() && published.is_empty() {
+        Offered::Created(id)
+    } else {
+        Offered::Updated(id)
     })
+}
+
+/// The tips of a branch as clones of remotes know them.
+fn remote_tips<'r>(repository: &'r Repository, branch: &str) -> Result<Vec<git2::Commit<'r>>> {
+    let git = |why: git2::Error| said("list the branches", &why);
+    let mut tips = Vec::new();
+    let references = repository.references_glob(&format!("refs/remotes/*/{branch}"));
+    for reference in references.map_err(git)? {
+        tips.extend(reference.map_err(git)?.peel_to_commit());
+    }
+    Ok(tips)
 }
 
 /// An offer of an earlier run.
@@ -83,7 +102,7 @@ pub struct OldOffer {
     pub versions: Vec<String>,
 }
 
-/// The offers of upgrades that aren't merged into a commit.
+/// Our offers of upgrades that were built on a commit's history and aren't merged into it.
 ///
 /// # Errors
 /// When the branches can't be read.
@@ -98,11 +117,12 @@ pub fn offers(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
         let (Ok(name), Ok(tip)) = (reference.shorthand(), reference.peel_to_commit()) else {
             continue;
         };
-        let is_merged = base == tip.id()
-            || repository
-                .graph_descendant_of(base, tip.id())
-                .unwrap_or(false);
-        if let (Some(key), false) = (trailer(&tip, KEY_TRAILER), is_merged) {
+        let descends =
+            |from: Oid| base == from || repository.graph_descendant_of(base, from).unwrap_or(false);
+        // What somebody amended is theirs, and what was built on another branch is of that one.
+        let is_ours = trailer(&tip, DIGEST_TRAILER) == changed(repository, &tip).ok()
+            && tip.parent_id(0).is_ok_and(descends);
+        if let (Some(key), true) = (trailer(&tip, KEY_TRAILER), is_ours && !descends(tip.id())) {
             found.push(OldOffer {
                 branch: name.to_owned(),
                 key,
@@ -113,19 +133,31 @@ pub fn offers(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
     Ok(found)
 }
 
-/// A branch whose name is the folder of all offers leaves no room for them.
+/// A branch whose name is a folder of offers, or below one, leaves no room for them. Looked at before the first is made.
 ///
 /// # Errors
 /// When there is such a branch.
-pub fn check_room(repository: &Repository) -> Result<()> {
-    let name = OFFERS.trim_end_matches('/');
-    match repository.find_reference(&format!("refs/heads/{name}")) {
-        Ok(_) => Err(Problem::failed(format!(
+pub fn check_room(repository: &Repository, changes: &[Change]) -> Result<()> {
+    let git = |why: git2::Error| said("list the branches", &why);
+    let folder = OFFERS.trim_end_matches('/').to_owned();
+    let is_there = repository
+        .find_reference(&format!("refs/heads/{folder}"))
+        .is_ok();
+    let mut in_the_way = is_there.then_some(folder);
+    for change in changes {
+        let below = repository.references_glob(&format!("refs/heads/{}/*", change.branch));
+        for reference in below.map_err(git)? {
+            let reference = reference.map_err(git)?;
+            in_the_way = in_the_way.or(reference.shorthand().ok().map(str::to_owned));
+        }
+    }
+    match in_the_way {
+        None => Ok(()),
+        Some(name) => Err(Problem::failed(format!(
             "cannot make branches `{OFFERS}…`: there is a branch `{name}`"
         ))
         .hint(format!("git branch -m {name} another-name"))
         .into()),
-        Err(_) => Ok(()),
     }
 }
 

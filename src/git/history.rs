@@ -38,3 +38,37 @@ pub fn since(
     }
     Ok(commit.time().seconds())
 }
+
+/// What a file was at some time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Then {
+    /// Its content; nothing where it wasn't there, or the history doesn't go back so far.
+    pub content: Option<Vec<u8>>,
+    /// Whether the history is cut off before that time (a shallow clone).
+    pub is_cut: bool,
+}
+
+/// Returns what a file was on a branch at some time (seconds since 1970), along first parents.
+///
+/// # Errors
+/// When a commit can't be read.
+pub fn at(repository: &Repository, tip: Oid, path: &RepoPath, time: i64) -> Result<Then> {
+    let git = |why: git2::Error| said(&format!("read the history of `{path}`"), &why);
+    let mut commit = repository.find_commit(tip).map_err(git)?;
+    while commit.time().seconds() > time {
+        let Ok(parent) = commit.parent(0) else {
+            return Ok(Then {
+                content: None,
+                is_cut: repository.is_shallow(),
+            });
+        };
+        commit = parent;
+    }
+    let tree = commit.tree().map_err(git)?;
+    let entry = tree.get_path(std::path::Path::new(path.as_str())).ok();
+    let blob = entry.and_then(|entry| repository.find_blob(entry.id()).ok());
+    Ok(Then {
+        content: blob.map(|blob| blob.content().to_vec()),
+        is_cut: false,
+    })
+}

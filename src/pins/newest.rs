@@ -76,10 +76,31 @@ fn of_range(pin: &Pin, range: &Range, published: &[Version], rule: &Rule) -> New
         Some(format!("{inside} {why}, and the range takes it"))
     });
     let Some(outside) = outside else {
+        let barred = published.iter().filter(|version| {
+            is_release(version, may_be_pre)
+                && !range.matches(version)
+                && inside
+                    .as_ref()
+                    .is_none_or(|inside| above(version, inside).is_gt())
+                && rule.against(version).is_some()
+        });
+        let barred = highest(barred)
+            .filter(|_| rule.ranges != Ranges::Leave)
+            .and_then(|version| Some(format!("{version} {}", rule.against(version)?)));
+        let far = published
+            .iter()
+            .filter(|version| is_release(version, may_be_pre) && is_far(version));
+        let far = highest(far)
+            .filter(|version| {
+                inside
+                    .as_ref()
+                    .is_none_or(|inside| above(version, inside).is_gt())
+            })
+            .map(far_minor);
         return Newest {
             version: inside,
             is_newer: false,
-            why: rejected,
+            why: rejected.or(barred).or(far),
         };
     };
     let moves = moved(&pin.value, outside, rule.ranges);
@@ -138,9 +159,11 @@ fn passed_over(
     let higher = || all.iter().copied().filter(|v| above(v, chosen).is_gt());
     let barred = highest(higher().filter(|version| rule.against(version).is_some()))
         .and_then(|version| Some(format!("{version} {}", rule.against(version)?)));
-    let far = highest(higher().filter(|version| !is_near(version))).map(|version| {
+    // What a pin's own range leaves out is no news.
+    let is_far = |version: &&Version| !is_near(version) && (is_in_minor || rule.range.is_some());
+    let far = highest(higher().filter(is_far)).map(|version| {
         if is_in_minor {
-            format!("{version} is newer, in another minor: read the notes of each between")
+            far_minor(version)
         } else {
             let range = rule.range.as_ref().map(ToString::to_string);
             format!(
@@ -151,6 +174,10 @@ fn passed_over(
     });
     let all: Vec<String> = barred.into_iter().chain(far).collect();
     (!all.is_empty()).then(|| all.join("; "))
+}
+
+fn far_minor(version: &Version) -> String {
+    format!("{version} is newer, in another minor: read the notes of each between")
 }
 
 fn is_haptic(pin: &Pin) -> bool {
@@ -172,6 +199,9 @@ pub fn admitted(
         let why = match rule.against(version) {
             Some(why) => why.to_owned(),
             None if !rule.allows(version) => "is outside of the policy's range".to_owned(),
+            None if rule.prereleases == Some(false) && !version.pre.is_empty() => {
+                "is a pre-release".to_owned()
+            }
             None => return None,
         };
         Some((version.clone(), why))

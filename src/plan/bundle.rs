@@ -20,6 +20,8 @@ pub struct Move {
     pub to: String,
     /// The new version.
     pub version: String,
+    /// What is newer still, and why it isn't taken.
+    pub note: Option<String>,
 }
 
 /// A pin that stays, and why.
@@ -53,10 +55,10 @@ impl Bundle {
     pub fn key(&self) -> String {
         let group = if self.is_group { "group:" } else { "" };
         let environment = self.environment.as_ref();
-        let environment = environment.map(|name| format!(" {name}"));
+        let environment = environment.map(|name| format!(" {}", word(name)));
         format!(
             "upgrade {group}{}{}",
-            self.name,
+            word(&self.name),
             environment.unwrap_or_default()
         )
     }
@@ -95,6 +97,15 @@ impl Bundle {
             (Some(one), None) => format!("Upgrade {} to {one}{place}", self.name),
             _ => format!("Upgrade {}{place}", self.name),
         }
+    }
+}
+
+/// A name as one word of a key.
+fn word(name: &str) -> String {
+    if name.contains(char::is_whitespace) {
+        format!("{name:?}")
+    } else {
+        name.to_owned()
     }
 }
 

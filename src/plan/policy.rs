@@ -23,9 +23,10 @@ const EVERY: &str = "*";
 pub struct Policy {
     charts: BTreeMap<String, ChartRule>,
     rejected: Vec<(String, Version, String)>,
-    says_upgrades: bool,
     /// Parts of the repository in the order in which a version reaches them.
     pub environments: Vec<Stage>,
+    /// Which of several files has said that order.
+    pub order: usize,
 }
 
 /// What was decided about one chart.
@@ -71,10 +72,7 @@ impl Policy {
     pub fn of(recorded: &Recorded, place: &str, text: &str) -> Result<Self> {
         let at = At { place, text };
         let upgrade = recorded.upgrade.clone().unwrap_or_default();
-        let mut policy = Self {
-            says_upgrades: recorded.upgrade.is_some(),
-            ..Self::default()
-        };
+        let mut policy = Self::default();
         for (name, chart) in &upgrade.charts {
             let rule = chart_rule(chart, &at, &["upgrade", "charts", name])?;
             policy.charts.insert(name.clone(), rule);
@@ -89,6 +87,20 @@ impl Policy {
                 .collect::<Result<_>>()?,
             None => stages_of(recorded),
         };
+        let mut names: Vec<&str> = policy
+            .environments
+            .iter()
+            .map(|one| one.name.as_str())
+            .collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            let what = format!("there are two environments `{}`", twice[0]);
+            return Err(at.problem(
+                &["upgrade", "environments"],
+                &what,
+                "give each a name of its own",
+            ));
+        }
         Ok(policy)
     }
 
@@ -110,17 +122,54 @@ impl Policy {
         rule
     }
 
-    /// Whether anything was said about upgrades.
-    pub fn says_upgrades(&self) -> bool {
-        self.says_upgrades
-    }
-
-    /// Takes what another one says of charts, and its environments where there are none.
+    /// Takes what another one says of charts where this one says nothing, and its environments where there are none.
     pub fn inherit(&mut self, other: &Self) {
-        self.charts.clone_from(&other.charts);
+        for (name, rule) in &other.charts {
+            let own = self.charts.remove(name).unwrap_or_default();
+            self.charts.insert(name.clone(), own.or(rule));
+        }
         if self.environments.is_empty() {
             self.environments.clone_from(&other.environments);
+            self.order = other.order;
         }
+    }
+
+    /// Lets the paths of its environments also be seen from the folder of its file.
+    pub fn seen_from(&mut self, folder: &RepoPath) {
+        for stage in &mut self.environments {
+            let below: Vec<String> = stage
+                .paths
+                .iter()
+                .map(|path| format!("{folder}/{path}"))
+                .collect();
+            stage.paths.extend(below);
+        }
+    }
+
+    /// What it says about things that aren't there: a name that was mistyped protects nothing.
+    pub fn unmet(&self, charts: &[(String, String)], files: &[&RepoPath]) -> Vec<String> {
+        let is_there = |wanted: &str| {
+            wanted == EVERY
+                || charts
+                    .iter()
+                    .any(|(name, address)| name == wanted || address == wanted)
+        };
+        let rules = self.charts.keys().filter(|name| !is_there(name));
+        let rules = rules
+            .map(|name| format!("`upgrade.charts` has `{name}`, and no pin is of such a chart"));
+        let has = |path: &String| files.iter().any(|file| is_below(path, file.as_str()));
+        let stages = self
+            .environments
+            .iter()
+            .filter(|stage| !stage.paths.iter().any(has));
+        let stages = stages.map(|stage| {
+            let paths = stage.paths.join("`, `");
+            format!(
+                "the environment `{}` has no pin: none is below `{paths}`",
+                stage.name
+            )
+        });
+        rules.chain(stages).collect()
     }
 
     /// Takes over what another one says was rejected.
@@ -141,6 +190,7 @@ impl Policy {
 }
 
 impl ChartRule {
+    /// What this one leaves unsaid is as the other one says.
     fn or(mut self, other: &Self) -> Self {
         self.rule.range = self.rule.range.or_else(|| other.rule.range.clone());
         self.rule.prereleases = self.rule.prereleases.or(other.rule.prereleases);

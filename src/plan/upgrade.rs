@@ -35,7 +35,7 @@ pub fn hindrance(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
     }
     if let Some(name) = pin.defines.as_ref().filter(|name| !is_of_chart(name)) {
         return Ok(Some(format!(
-            "`{name}` is a name that others read, so a person has to see all of them"
+            "`{name}` is a name that others read, so a person has to see all of them; one that ends with `chartVersion` moves"
         )));
     }
     if let Some(why) = &pin.why {
@@ -57,16 +57,28 @@ pub fn held(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
     };
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
-    let held = |line: &str| {
-        let comment = line.split_once('#')?.1.trim_start();
-        comment
-            .strip_prefix("hold")
-            .map(|reason| format!("held{reason}"))
-    };
-    let own = lines.get(pin.line - 1).and_then(|line| held(line));
+    let own = lines.get(pin.line - 1).and_then(|line| held_by(line));
     let above = pin.line.checked_sub(2).and_then(|above| lines.get(above));
     let above = above.filter(|line| line.trim_start().starts_with('#'));
-    Ok(own.or_else(|| above.and_then(|line| held(line))))
+    Ok(own.or_else(|| above.and_then(|line| held_by(line))))
+}
+
+/// A comment that begins with the word `hold`, also behind another one.
+fn held_by(line: &str) -> Option<String> {
+    line.match_indices('#').find_map(|(at, _)| {
+        let comment = line[at + 1..].trim_start();
+        let word = comment
+            .get(..4)
+            .filter(|word| word.eq_ignore_ascii_case("hold"))?;
+        let rest = &comment[word.len()..];
+        let is_word = rest.is_empty() || rest.starts_with([':', ' ', ',', '-']);
+        let reason = rest.trim_start_matches([':', ' ', ',', '-']);
+        let reason = reason.split(" #").next().unwrap_or_default().trim();
+        is_word.then(|| match reason {
+            "" => "held".to_owned(),
+            reason => format!("held: {reason}"),
+        })
+    })
 }
 
 /// Whether a name says that it is a chart's version: then no more than that is expected of it. Another may be read by more than a version's place.
@@ -129,9 +141,12 @@ fn lock_hindrance(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
             .strip_prefix(vendored.as_str())
             .unwrap_or_default();
         let rest = below.trim_start_matches('/').strip_prefix(name);
-        rest.is_some_and(|rest| {
-            rest.starts_with('/') || rest.starts_with('-') && rest.ends_with(".tgz")
-        })
+        let is_version = |rest: &str| {
+            let version = rest.strip_prefix('-').unwrap_or_default();
+            let version = version.strip_prefix('v').unwrap_or(version);
+            version.starts_with(|c: char| c.is_ascii_digit()) && rest.ends_with(".tgz")
+        };
+        rest.is_some_and(|rest| rest.starts_with('/') || is_version(rest))
     };
     Ok(archives.iter().find(is_of_chart).map(|path| {
         format!("the chart itself lies in `{path}`: helm dependency update moves all of it")
@@ -261,6 +276,7 @@ fn body(moves: &[Move], kept: &[Kept]) -> String {
         chart,
         to,
         version,
+        ..
     } in moves
     {
         let to = if *to == pin.value {
@@ -299,13 +315,17 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-fn notes(moves: &[Move]) -> Vec<&'static str> {
-    let mut notes = Vec::new();
+fn notes(moves: &[Move]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for Move { chart, note, .. } in moves {
+        let note = note.as_ref().map(|note| format!("{chart}: {note}"));
+        notes.extend(note.filter(|note| !notes.contains(note)));
+    }
     for Move { pin, version, .. } in moves.iter().filter(|one| is_haptic(&one.pin)) {
         if let (Some(from), Some(to)) = (lenient_version(&pin.value), lenient_version(version)) {
             for note in haptic::notes::upgrade_notes(&from, &to) {
-                if !notes.contains(&note) {
-                    notes.push(note);
+                if !notes.iter().any(|known| known == note) {
+                    notes.push(note.to_owned());
                 }
             }
         }

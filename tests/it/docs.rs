@@ -18,7 +18,7 @@ const PAGES: [&str; 9] = [
 ];
 
 /// Flags of other programs that the pages mention.
-const FOREIGN: [&str; 8] = [
+const FOREIGN: [&str; 10] = [
     "--bench",
     "--fetch-cert",
     "--release",
@@ -26,6 +26,8 @@ const FOREIGN: [&str; 8] = [
     "--locked",
     "--feature-gates",
     "--no-verify",
+    "--force-with-lease",
+    "--unshallow",
     "--warmup",
 ];
 

@@ -172,6 +172,11 @@ fn what_a_scaffold_in_a_folder_rejected_is_rejected_and_its_policy_is_for_its_fo
     let files = &done["changes"][0]["files"];
     assert_eq!(files.as_array().map(Vec::len), Some(1));
     assert_eq!(files[0]["path"], "web.yaml");
+    let pins = run(&env, 0, "pins", &["edge"]);
+    assert_eq!(
+        newest(&pins, "web").1,
+        "held: until March; 1.2.0 was rejected"
+    );
 }
 
 #[test]
@@ -254,7 +259,7 @@ fn a_version_reaches_environments_in_their_order() {
     assert_eq!(
         kept(&waits),
         [
-            "`production` follows 3 days after `staging`, which has 1.1.0 since 2099-01-01",
+            "1.1.0 waits: `production` follows 3 days after `staging`, which has 1.1.0 since 2099-01-01",
             "1.1.0 waits for `production`, which has 1.0.0"
         ]
     );
@@ -447,4 +452,101 @@ fn a_chart_in_git_is_upgraded_by_the_tags_of_its_repository() {
     commit(&env, "2026-01-02T00:00:00Z", "Policy");
     let done = run(&env, 0, "upgrade", &["--dry-run"]);
     assert_eq!(titles(&done), ["Upgrade web to web-v1.9.0"]);
+}
+
+/// A chart that is released often must not keep production where it is.
+#[test]
+fn what_has_served_its_time_is_offered_though_staging_has_moved_on() {
+    let env = repo(
+        ENVIRONMENTS,
+        &[
+            ("staging/web.yaml", "web", "1.0.0"),
+            ("prod-eu/web.yaml", "web", "1.0.0"),
+        ],
+    );
+    write_release(&env, "staging/web.yaml", "web", "1.1.0");
+    commit(&env, "2026-02-01T00:00:00Z", "Staging moves");
+    write_release(&env, "staging/web.yaml", "web", "1.2.0");
+    commit(&env, "2099-01-01T00:00:00Z", "And again");
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0, 1.2.0]\n");
+    let done = run(&env, 0, "upgrade", &[]);
+    assert_eq!(titles(&done), ["Upgrade web to 1.1.0 in production"]);
+    let body = done["changes"][0]["body"].as_str().unwrap_or_default();
+    assert!(
+        body.contains("1.2.0 waits: `production` follows 3 days after `staging`"),
+        "{body}"
+    );
+    // In a shallow clone the time can't be told, and that is said.
+    let url = format!("file://{}", env.path("repo").display());
+    env.git("", &["clone", "-q", "--depth", "1", &url, "shallow"]);
+    let arguments = [
+        "-C",
+        "shallow",
+        "upgrade",
+        "--versions",
+        "versions.yaml",
+        "--output",
+        "json",
+    ];
+    let cut = env.expect(0, &arguments).json();
+    assert!(titles(&cut).is_empty(), "{cut}");
+    assert!(kept(&cut)[0].ends_with("git fetch --unshallow"), "{cut}");
+}
+
+#[test]
+fn a_policy_in_a_folder_adds_to_the_one_above_and_what_meets_nothing_is_told() {
+    let env = repo(
+        ENVIRONMENTS,
+        &[
+            ("staging/web.yaml", "web", "1.0.0"),
+            ("prod-eu/web.yaml", "web", "1.0.0"),
+        ],
+    );
+    env.write(
+        "repo/prod-eu/.haptic-scaffold.yaml",
+        "upgrade: {charts: {web: {prereleases: false}, wbe: {hold: x}}}\n",
+    );
+    commit(&env, "2026-02-01T00:00:00Z", "More");
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    let done = env.expect(0, &["-C", "repo", "upgrade", "--versions", "versions.yaml"]);
+    assert!(
+        done.stdout.contains("upgrade-web--staging"),
+        "{}",
+        done.stdout
+    );
+    assert!(
+        !done.stdout.contains("upgrade-web--production"),
+        "{}",
+        done.stdout
+    );
+    for told in [
+        "`upgrade.charts` has `wbe`, and no pin is of such a chart",
+        "the environment `vault` has no pin: none is below `vault/`",
+    ] {
+        assert!(done.stderr.contains(told), "{}", done.stderr);
+    }
+    env.write(
+        "repo/.haptic-scaffold.yaml",
+        "upgrade: {charts: {'*': {hold: now}}}\n",
+    );
+    let told = env.expect(0, &["-C", "repo", "upgrade", "--versions", "versions.yaml"]);
+    assert!(
+        told.stderr
+            .contains("`.haptic-scaffold.yaml` has changes that aren't committed"),
+        "{}",
+        told.stderr
+    );
+}
+
+#[test]
+fn an_age_that_all_charts_have_is_lifted_for_one() {
+    let env = repo(
+        "upgrade: {charts: {'*': {minimum_age: 3d}, web: {minimum_age: 0d}}}\n",
+        &[("web.yaml", "web", "1.0.0")],
+    );
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    assert_eq!(
+        titles(&run(&env, 0, "upgrade", &[])),
+        ["Upgrade web to 1.1.0"]
+    );
 }

@@ -251,7 +251,7 @@ fn a_group_is_offered_whole_or_not() {
 #[test]
 fn nested_policies_have_environments_of_their_own_and_inherit_what_they_leave_unsaid() {
     let env = repo(
-        "upgrade: {charts: {web: {hold: frozen}}}\n",
+        "upgrade: {charts: {web: {ignored: [1.2.0]}}}\n",
         &[("sub/web.yaml", "web", "1.0.0")],
     );
     env.write(
@@ -269,16 +269,16 @@ fn nested_policies_have_environments_of_their_own_and_inherit_what_they_leave_un
     write_release(&env, "a/staging/web.yaml", "web", "1.0.0");
     write_release(&env, "b/staging/web.yaml", "web", "1.0.0");
     commit(&env, "2026-01-02T00:00:00Z", "More");
-    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0, 1.2.0]\n");
     let first = run(&env, 0, "upgrade", &[]);
-    assert_eq!(titles(&first), ["Upgrade web to 1.1.0 in staging"]);
     assert_eq!(
-        first["changes"][0]["files"].as_array().map(Vec::len),
-        Some(2)
+        titles(&first),
+        ["Upgrade web to 1.1.0", "Upgrade web to 1.1.0 in staging"]
     );
-    assert_eq!(kept(&first), ["held: frozen"]);
+    let files = &first["changes"][1]["files"];
+    assert_eq!(files.as_array().map(Vec::len), Some(2));
     let again = run(&env, 0, "upgrade", &[]);
-    assert_eq!(again["changes"][0]["branch_verdict"], "same");
+    assert_eq!(again["changes"][1]["branch_verdict"], "same");
 }
 
 #[test]
@@ -404,4 +404,179 @@ fn a_vendored_archive_and_an_old_lock_hold_their_dependency() {
     let done = run(&env, 0, "upgrade", &[]);
     assert!(titles(&done).is_empty(), "{done}");
     assert_eq!(kept(&done).len(), 2, "{done}");
+}
+
+/// What the second look at the traps found.
+#[test]
+fn a_file_with_answers_alone_leaves_the_order_of_environments() {
+    let env = repo(
+        "upgrade: {environments: [{name: staging, paths: [staging]}, {name: prod, paths: [prod], after: command}]}\n",
+        &[
+            ("staging/web.yaml", "web", "1.0.0"),
+            ("prod/web.yaml", "web", "1.0.0"),
+        ],
+    );
+    env.write("repo/prod/.haptic-scaffold.yaml", "answers: {release: x}\n");
+    commit(&env, "2026-01-02T00:00:00Z", "Answers");
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    assert_eq!(
+        titles(&run(&env, 0, "upgrade", &[])),
+        ["Upgrade web to 1.1.0 in staging"]
+    );
+}
+
+#[test]
+fn a_chart_without_an_address_has_its_rules_all_the_same() {
+    let env = TestEnv::new();
+    let chart = "apiVersion: v2\nname: all\nversion: 0.1.0\ndependencies:\n  - {name: haptic, version: 0.2.1, repository: '@alias'}\n";
+    plain(
+        &env,
+        &[
+            ("c/Chart.yaml", chart),
+            (
+                ".haptic-scaffold.yaml",
+                "rejected: [{chart: haptic, version: 0.2.2}]\n",
+            ),
+        ],
+    );
+    for to in ["0.1.0", "0.2.2"] {
+        env.expect(
+            3,
+            &["-C", "repo", "upgrade", "haptic", "--to", to, "--offline"],
+        );
+    }
+}
+
+#[test]
+fn a_digest_that_stands_apart_from_its_tag_holds_it() {
+    let source = |reference: &str| {
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {{name: web, namespace: a}}\nspec:\n  url: oci://r.example.org/charts/web\n  ref: {reference}\n"
+        )
+    };
+    let digest = format!("{{digest: 'sha256:{}'}}", "1".repeat(64));
+    let env = TestEnv::new();
+    plain(
+        &env,
+        &[
+            ("base/web.yaml", &source("{tag: 1.0.0}")),
+            ("prod/web.yaml", &source(&digest)),
+        ],
+    );
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    let done = run(&env, 0, "upgrade", &[]);
+    assert!(titles(&done).is_empty(), "{done}");
+    assert!(
+        kept(&done)
+            .iter()
+            .any(|why| why.contains("a person has to move both")),
+        "{done}"
+    );
+}
+
+#[test]
+fn a_hold_is_a_word_of_any_comment_of_the_line() {
+    let env = repo(
+        "",
+        &[
+            ("a.yaml", "web", "1.0.0"),
+            ("b.yaml", "web", "1.0.0"),
+            ("c.yaml", "web", "1.0.0"),
+        ],
+    );
+    for (file, comment) in [
+        ("a.yaml", "# renovate: datasource=helm # Hold: until May"),
+        ("b.yaml", "# holding pattern"),
+        ("c.yaml", "# hold"),
+    ] {
+        let text = env.read(&format!("repo/{file}"));
+        let text = text.replace("'1.0.0'\n", &format!("'1.0.0' {comment}\n"));
+        env.write(&format!("repo/{file}"), &text);
+    }
+    commit(&env, "2026-01-02T00:00:00Z", "Comments");
+    env.write("versions.yaml", "web: [1.1.0]\n");
+    let done = run(&env, 0, "upgrade", &[]);
+    assert_eq!(
+        done["changes"][0]["files"].as_array().map(Vec::len),
+        Some(1)
+    );
+    assert_eq!(done["changes"][0]["files"][0]["path"], "b.yaml");
+    assert_eq!(kept(&done), ["held: until May", "held"]);
+}
+
+#[test]
+fn a_chart_comes_before_an_image_of_its_name_and_metadata_is_meant() {
+    let env = repo("", &[("nginx.yaml", "nginx", "1.0.0")]);
+    env.write(
+        "repo/values.yaml",
+        "image: {repository: nginx, tag: 1.25.0}\n",
+    );
+    commit(&env, "2026-01-02T00:00:00Z", "Image");
+    env.write("versions.yaml", "nginx: [1.0.0, 1.1.0+b1, 1.1.0+b2]\n");
+    assert_eq!(
+        titles(&run(&env, 0, "upgrade", &["nginx"])),
+        ["Upgrade nginx to 1.1.0+b2"]
+    );
+    assert_eq!(
+        titles(&run(&env, 0, "upgrade", &["nginx", "--to", "1.1.0+b1"])),
+        ["Upgrade nginx to 1.1.0+b1"]
+    );
+}
+
+#[test]
+fn an_offer_that_may_be_good_is_not_to_be_deleted() {
+    let env = repo("", &[("web.yaml", "web", "1.0.0")]);
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    run(&env, 0, "upgrade", &[]);
+    // Somebody's own work on it, and a pin that is held since.
+    env.git("repo", &["checkout", "-q", "haptic-scaffold/upgrade-web"]);
+    env.write("repo/own.yaml", "a: 1\n");
+    env.git("repo", &["add", "."]);
+    env.git("repo", &["commit", "-q", "--amend", "--no-edit"]);
+    env.git("repo", &["checkout", "-q", "main"]);
+    env.write(
+        "repo/.haptic-scaffold.yaml",
+        "upgrade: {charts: {web: {hold: x}}}\n",
+    );
+    commit(&env, "2026-01-02T00:00:00Z", "Hold");
+    let told = env.expect(0, &["-C", "repo", "upgrade", "--versions", "versions.yaml"]);
+    assert!(!told.stderr.contains("branch -D"), "{}", told.stderr);
+}
+
+#[test]
+fn a_branch_that_a_clone_knows_from_its_remote_counts() {
+    let env = repo("", &[("web.yaml", "web", "1.0.0")]);
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    let first = run(&env, 0, "upgrade", &[]);
+    env.git("", &["clone", "-q", "repo", "clone"]);
+    let arguments = [
+        "-C",
+        "clone",
+        "upgrade",
+        "--versions",
+        "versions.yaml",
+        "--output",
+        "json",
+    ];
+    let same = env.expect(0, &arguments).json();
+    assert_eq!(same["changes"][0]["branch_verdict"], "same");
+    assert_eq!(same["changes"][0]["commit"], first["changes"][0]["commit"]);
+    env.git("repo", &["checkout", "-q", "haptic-scaffold/upgrade-web"]);
+    env.write("repo/own.yaml", "a: 1\n");
+    env.git("repo", &["add", "."]);
+    env.git("repo", &["commit", "-qm", "By hand"]);
+    env.git("", &["clone", "-q", "repo", "other"]);
+    env.git("other", &["checkout", "-q", "main"]);
+    env.write("versions.yaml", "web: [1.0.0, 1.2.0]\n");
+    let arguments = [
+        "-C",
+        "other",
+        "upgrade",
+        "--versions",
+        "versions.yaml",
+        "--output",
+        "json",
+    ];
+    let left = env.expect(0, &arguments).json();
+    assert_eq!(left["changes"][0]["branch_verdict"], "left-alone");
 }

@@ -13,7 +13,7 @@ use crate::command::published::Known;
 use crate::error::{ExitStatus, Problem};
 use crate::model::chart::ChartRef;
 use crate::model::range::{Range, lenient_version};
-use crate::pins::{Form, Pin, tag_prefix};
+use crate::pins::{Form, Kind, Pin, tag_prefix};
 use crate::plan::bundle::Move;
 use crate::plan::policy::ChartRule;
 use crate::plan::upgrade::{hindrance, is_haptic};
@@ -33,6 +33,11 @@ impl Upgrade<'_> {
         };
         if let Some(why) = rule.rejection(&wanted) {
             return Err(rejected(&wanted, &subject.name, why).into());
+        }
+        if let Some((most, why)) = &rule.rule.most
+            && wanted.cmp_precedence(most).is_gt()
+        {
+            return Ok(Next::Stays(why.clone()));
         }
         let v = if pin.value[prefix.len()..].starts_with('v') && !to.starts_with('v') {
             "v"
@@ -54,6 +59,11 @@ impl Upgrade<'_> {
         if pin.value == to {
             return Ok(Next::Nothing);
         }
+        if matches!(pin.kind, Kind::Chart | Kind::Git)
+            && let Some(refused) = self.refused_by_name(subject, pin, &to)?
+        {
+            return Ok(refused);
+        }
         let has_digest = |other: &Pin| {
             other.form == Form::Digest && other.file == pin.file && other.object == pin.object
         };
@@ -69,8 +79,27 @@ impl Upgrade<'_> {
                 chart: subject.name.clone(),
                 version: to.clone(),
                 to,
+                note: None,
             }])
         })
+    }
+
+    /// What is said of a chart counts too where nobody knows its address.
+    fn refused_by_name(&self, subject: &Subject, pin: &Pin, to: &str) -> Result<Option<Next>> {
+        let name = pin.chart.as_deref().unwrap_or(&subject.name);
+        let rule = self.policies.of(&pin.file).rule(name, &subject.name);
+        let Some(version) = lenient_version(to) else {
+            return Ok(None);
+        };
+        if let Some(why) = rule.rejection(&version) {
+            return Err(rejected(&version, name, why).into());
+        }
+        let current = lenient_version(&pin.value);
+        let is_lower = current.is_some_and(|current| version.cmp_precedence(&current).is_lt());
+        if is_haptic(pin) && is_lower {
+            return Ok(Some(Next::IsHigher(lower(&version, pin))));
+        }
+        Ok(rule.hold.map(|why| Next::Stays(format!("held: {why}"))))
     }
 
     /// The version that `--to` asks for.
@@ -96,7 +125,9 @@ impl Upgrade<'_> {
                 Ok(known) => {
                     let versions = versions_of(known);
                     let is_free = |v: &&Version| exact.is_some() || rule.rule.against(v).is_none();
-                    let newest = range.newest(versions.iter().filter(is_free));
+                    // Of versions that differ in metadata alone the very one is meant.
+                    let same = versions.iter().find(|version| Some(*version) == exact);
+                    let newest = same.or(range.newest(versions.iter().filter(is_free)));
                     let newest =
                         newest.ok_or_else(|| none_fits(chart, to, &range, &versions, rule))?;
                     (known.to_vec(), newest.clone())
@@ -152,7 +183,7 @@ impl Upgrade<'_> {
         let has = locked
             .clone()
             .or_else(|| range.newest(versions.iter()).cloned())
-            .or_else(|| lenient_version(&written.replace(".x", "")));
+            .or_else(|| lenient_version(written.trim_end_matches(['.', 'x', 'X', '*'])));
         if is_haptic(pin) && has.is_some_and(|has| version.cmp_precedence(&has).is_lt()) {
             return Ok(Next::IsHigher(lower(version, pin)));
         }

@@ -13,7 +13,7 @@ use git2::{Oid, Repository};
 use serde_json::{Map, Value, json};
 
 use self::next::Next;
-use self::subjects::{Subject, What};
+use self::subjects::Subject;
 use super::author::Author;
 use super::files;
 use super::pin_files::from_tree;
@@ -26,7 +26,9 @@ use crate::error::{ExitStatus, Problem};
 use crate::git::branches::{Offered, check_room, offer, offers};
 use crate::git::target::{Head, Target};
 use crate::git::trees::GitTree;
+use crate::layout::recorded::FILE_NAME;
 use crate::model::env::Env;
+use crate::model::repo_path::RepoPath;
 use crate::model::tree::Tree;
 use crate::pins::{Kind, Pin};
 use crate::plan::bundle::{Bundle, Kept, OFFERS};
@@ -72,13 +74,22 @@ pub fn run(
         changes,
         kept,
         is_newer,
+        staying,
     } = upgrade.planned(&found.joined.pins, &base_name)?;
+    for unmet in policies.unmet(&found.joined.pins) {
+        ui.warn(&unmet);
+    }
+    for path in uncommitted(repository, &tree, &found.policies) {
+        ui.notice(&format!(
+            "`{path}` has changes that aren't committed: they don't count here"
+        ));
+    }
     for remark in upgrade.published.remarks() {
         ui.warn(remark);
     }
     let problem = unknown(&upgrade.published);
     if !common.dry_run && !changes.is_empty() {
-        check_room(repository)?;
+        check_room(repository, &changes)?;
     }
     let author = Author::of(&target, arguments.author.as_deref(), world)?;
     let mut told = Vec::new();
@@ -89,13 +100,13 @@ pub fn run(
             Some(offer(repository, change, base, &author.commit(world))?)
         };
         let why = match &offered {
-            Some(Offered::LeftAlone) => Some("has a commit that isn't ours"),
-            Some(Offered::CheckedOut) => Some("is checked out"),
-            _ => None,
+            Some(Offered::LeftAlone) => "has a commit that isn't ours",
+            Some(Offered::CheckedOut) => "is checked out",
+            _ => "",
         };
-        if let Some(why) = why {
+        if !why.is_empty() {
             ui.warn(&format!(
-                "{}: the branch {why}, so it is left alone",
+                "{0}: the branch {why}, so it is left alone: merge it, or take it away (git branch -D {0}, and the remote's) to have it offered anew",
                 change.branch
             ));
         }
@@ -106,7 +117,7 @@ pub fn run(
         && arguments.limit.is_none()
         && !upgrade.published.is_nobody();
     if problem.is_none() && is_all {
-        tell_old_offers(repository, base, &changes, ui)?;
+        tell_old_offers(repository, base, (&changes, &staying), ui)?;
     }
     if told
         .iter()
@@ -121,7 +132,7 @@ pub fn run(
     };
     Ok(Outcome {
         status,
-        text: shown(&told, &kept, common),
+        text: shown(&told, &kept, common, upgrade.published.is_nobody()),
         json: as_json(&told, &kept, common),
         problem,
         lists: Vec::new(),
@@ -199,6 +210,8 @@ struct Planned {
     kept: Vec<Kept>,
     /// Whether something is newer, whether it moves or not.
     is_newer: bool,
+    /// Keys of what has something newer that stays: an older offer of it may be as good as ever.
+    staying: BTreeSet<String>,
 }
 
 impl Upgrade<'_> {
@@ -233,6 +246,7 @@ impl Upgrade<'_> {
                     }
                     Next::Stays(why) => {
                         planned.is_newer = true;
+                        planned.staying.insert(bundle.key());
                         bundle.kept.push(stays(why));
                     }
                     Next::Told(why) => bundle.kept.push(stays(why)),
@@ -240,13 +254,10 @@ impl Upgrade<'_> {
                         bundle.kept.push(stays(problem.message.clone()));
                         lower = lower.or(Some(problem));
                     }
+                    Next::Unknown => {
+                        bundle.unknown.insert(subject.name.clone());
+                    }
                     Next::Nothing => {}
-                }
-                if let (true, What::Chart(chart)) = (bundle.is_group, &subject.what)
-                    && self.published.of(chart).is_err()
-                    && !self.published.is_nobody()
-                {
-                    bundle.unknown.insert(subject.name.clone());
                 }
             }
             if let (false, Some(problem)) = (has_moved, lower) {
@@ -271,14 +282,18 @@ impl Upgrade<'_> {
     /// The change of a bundle, if it has one.
     fn plan(&mut self, bundle: &mut Bundle, base: &str, planned: &mut Planned) {
         let most = self.arguments.limit.unwrap_or(usize::MAX);
-        if bundle.moves.is_empty() || planned.changes.len() >= most {
+        if bundle.moves.is_empty() {
             return;
         }
+        let is_over = planned.changes.len() >= most;
         let mut stays = |why: String| {
             let place = bundle.name.clone();
             planned.kept.push(Kept { place, why });
         };
-        if !bundle.unknown.is_empty() {
+        if is_over {
+            return stays(format!("left out by `--limit {most}`"));
+        }
+        if bundle.is_group && !bundle.unknown.is_empty() {
             let names: Vec<&str> = bundle.unknown.iter().map(String::as_str).collect();
             return stays(format!(
                 "a group moves as one, and not all of it could be asked about: {}",
@@ -314,11 +329,32 @@ impl Upgrade<'_> {
     }
 }
 
+/// Policies whose file in the work tree is another than the committed one, or not committed at all.
+fn uncommitted(
+    repository: &Repository,
+    tree: &dyn Tree,
+    policies: &[(RepoPath, String)],
+) -> Vec<RepoPath> {
+    let Some(root) = repository.workdir() else {
+        return Vec::new();
+    };
+    let top = RepoPath::parse(FILE_NAME).ok();
+    let new = top.filter(|top| tree.entry(top).is_ok_and(|entry| entry.is_none()));
+    let new = new.filter(|top| root.join(top.as_str()).exists());
+    let is_changed = |(path, text): &&(RepoPath, String)| {
+        std::fs::read(root.join(path.as_str())).ok().as_deref() != Some(text.as_bytes())
+    };
+    let changed = policies
+        .iter()
+        .filter(is_changed)
+        .map(|(path, _)| path.clone());
+    changed.chain(new).collect()
+}
+
 /// Pins of charts that nobody can be asked about.
 fn homeless(pins: &[Pin]) -> Vec<Kept> {
-    let is_homeless = |pin: &&Pin| {
-        pin.kind == Kind::Chart && pin.effective && pin.chart.is_some() && chart_of(pin).is_none()
-    };
+    let is_homeless =
+        |pin: &&Pin| pin.kind == Kind::Chart && pin.effective && chart_of(pin).is_none();
     let told = pins.iter().filter(is_homeless).map(|pin| Kept {
         place: format!("{}:{}", pin.file, pin.line),
         why: match &pin.why {
@@ -333,11 +369,12 @@ fn homeless(pins: &[Pin]) -> Vec<Kept> {
 fn tell_old_offers(
     repository: &Repository,
     base: Oid,
-    changes: &[Change],
+    (changes, staying): (&[Change], &BTreeSet<String>),
     ui: &mut Ui,
 ) -> Result<()> {
     for old in offers(repository, base)? {
-        if !changes.iter().any(|change| change.key == old.key) {
+        let is_offered = changes.iter().any(|change| change.key == old.key);
+        if !is_offered && !staying.contains(&old.key) {
             ui.notice(&format!(
                 "{0}: it offers {1}, which nothing asks for any more: git branch -D {0}",
                 old.branch,
@@ -389,16 +426,25 @@ fn as_json(
     ])
 }
 
-fn shown(told: &[(&Change, Option<Offered>)], kept: &[Kept], common: &Common) -> String {
+fn shown(
+    told: &[(&Change, Option<Offered>)],
+    kept: &[Kept],
+    common: &Common,
+    is_nobody: bool,
+) -> String {
     let mut text = String::new();
     for (change, offered) in told {
         text.push_str(&format!(
-            "{}: {} ({})\n\n{}\n",
+            "{}: {} ({})\n",
             change.branch,
             change.title,
             word(offered.as_ref()),
-            change.body
         ));
+        // What stands on a branch that is left alone is somebody else's.
+        if matches!(offered, Some(Offered::LeftAlone | Offered::CheckedOut)) {
+            continue;
+        }
+        text.push_str(&format!("\n{}\n", change.body));
         if common.diff {
             text.push_str(&diff::diffs(change));
         }
@@ -409,7 +455,12 @@ fn shown(told: &[(&Change, Option<Offered>)], kept: &[Kept], common: &Common) ->
         told.iter().any(|(change, _)| change.body.contains(&line))
     };
     if told.is_empty() {
-        text.push_str("nothing to upgrade\n");
+        let asked = if is_nobody {
+            "nothing to upgrade: nobody was asked which versions there are\n"
+        } else {
+            "nothing to upgrade\n"
+        };
+        text.push_str(asked);
     }
     for Kept { place, why } in kept.iter().filter(|one| !is_said(one)) {
         text.push_str(&format!("  not moved: {place}: {why}\n"));

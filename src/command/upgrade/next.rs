@@ -3,8 +3,9 @@
 use anyhow::Result;
 use semver::Version;
 
+use super::Upgrade;
+use super::order::{self, Ceiling};
 use super::subjects::{Subject, What};
-use super::{Upgrade, order};
 use crate::command::choice::{allowed, allowed_tag, versions_of};
 use crate::command::published::Known;
 use crate::error::Problem;
@@ -32,18 +33,30 @@ impl Upgrade<'_> {
         let mut rule = policy.rule(name, &address);
         // By hand one chart is meant, whatever else it moves with.
         let group = rule.group.clone().filter(|_| self.arguments.to.is_none());
-        let before = order::before(self.policies, pin, &subject.pins);
+        let now = order::Now {
+            repository: self.repository,
+            base: self.base,
+            time: self.now,
+        };
         // Who names an environment and a version means both.
-        let before = before.filter(|_| !(is_named && self.arguments.to.is_some()));
-        if let Some((before, most)) = before.as_ref().and_then(|b| Some((b, b.version.clone()?))) {
-            let why = format!("waits for `{}`, which has {most}", before.name);
-            rule.rule.most = Some((most, why));
-        }
+        let ceiling = if is_named && self.arguments.to.is_some() {
+            Ceiling::default()
+        } else {
+            order::ceiling(&now, self.policies, pin, &subject.pins, is_named)?
+        };
+        rule.rule.most = ceiling.most;
         let (pin, digest) = match digest_pair(pin, &subject.pins) {
             Pair::None => (pin, None),
             Pair::DigestOf(tag) => (tag, Some(pin)),
             Pair::TagOf => return Ok((Next::Nothing, group)),
         };
+        if let Some(far) = far_digest(pin, &subject.pins).filter(|_| digest.is_none()) {
+            let why = format!(
+                "{}:{} has a digest that says what runs, and its tag stands elsewhere: a person has to move both",
+                far.file, far.line
+            );
+            return Ok((Next::Stays(why), group));
+        }
         let hindrance = match (&rule.hold, digest) {
             (Some(why), _) => Some(format!("held: {why}")),
             (None, Some(digest)) => held(self.tree, pin)?.or(hindrance(self.tree, digest)?),
@@ -56,14 +69,11 @@ impl Upgrade<'_> {
             (None, What::Chart(chart)) => self.newer(chart, pin, &mut rule)?,
             (None, _) => self.newer_tag(&address, pin, &rule),
         };
-        let waits = match (&next, &before) {
-            (Next::Moves(_), Some(before)) if !is_named => {
-                before.wait(self.repository, self.base, self.now)?
-            }
-            _ => None,
-        };
-        let next = match (next, hindrance.or(waits)) {
-            (Next::Moves(_) | Next::IsHigher(_), Some(why)) => Next::Stays(why),
+        let is_held = rule.hold.is_some();
+        let next = match (next, hindrance.or(ceiling.wait)) {
+            (Next::Moves(_), Some(why)) => Next::Stays(why),
+            // What is held is held, whatever else is against it.
+            (Next::Told(_), Some(why)) if is_held => Next::Told(why),
             (Next::Moves(moves), None) => match &subject.what {
                 What::Chart(chart) => self.with_digest(chart, moves, digest),
                 _ => Next::Moves(moves),
@@ -76,11 +86,17 @@ impl Upgrade<'_> {
     /// The newest version that the chart's rule allows. A source that can't be asked is told once for all of its pins.
     fn newer(&mut self, chart: &ChartRef, pin: &Pin, rule: &mut ChartRule) -> Result<Next> {
         let Ok(newest) = allowed(&mut self.published, chart, pin, rule, self.now) else {
-            return Ok(Next::Nothing);
+            return Ok(Next::Unknown);
         };
         if let (Some(version), true) = (&newest.version, newest.is_newer) {
             let known = self.published.of(chart).unwrap_or_default();
-            return Ok(move_to(chart, pin, known, version, rule));
+            let mut next = move_to(chart, pin, known, version, rule);
+            if let Next::Moves(moves) = &mut next {
+                moves
+                    .iter_mut()
+                    .for_each(|one| one.note.clone_from(&newest.why));
+            }
+            return Ok(next);
         }
         if let (Form::Range, Some(locked)) = (pin.form, self.locked(pin)?) {
             return Ok(self.newer_lock(chart, pin, locked, rule));
@@ -115,7 +131,7 @@ impl Upgrade<'_> {
                 ..
             }) => Next::Moves(vec![lock_move(chart, pin, &version)]),
             Ok(newest) => newest.why.map_or(Next::Nothing, Next::Told),
-            Err(_) => Next::Nothing,
+            Err(_) => Next::Unknown,
         }
     }
 
@@ -124,7 +140,7 @@ impl Upgrade<'_> {
         match allowed_tag(&mut self.published, address, pin, rule) {
             Ok((newest, Some(tag))) if newest.is_newer => Next::Moves(vec![tag_move(pin, tag)]),
             Ok((newest, _)) => newest.why.map_or(Next::Nothing, Next::Told),
-            Err(_) => Next::Nothing,
+            Err(_) => Next::Unknown,
         }
     }
 
@@ -155,6 +171,7 @@ impl Upgrade<'_> {
                     chart: chart.name.clone(),
                     to: digest,
                     version: tag.version.clone(),
+                    note: None,
                 };
                 return Next::Moves(vec![tag.clone(), digest]);
             }
@@ -174,6 +191,7 @@ pub(super) fn tag_move(pin: &Pin, tag: String) -> Move {
         chart: pin.chart.clone().unwrap_or_default(),
         version: tag.clone(),
         to: tag,
+        note: None,
     }
 }
 
@@ -191,7 +209,8 @@ pub(super) fn move_to(
             Ranges::Leave => Ranges::Replace,
             how => how,
         };
-        let versions = versions_of(known);
+        let mut versions = versions_of(known);
+        versions.extend(rule.rejected.iter().map(|(version, _)| version.clone()));
         match moved(&pin.value, version, how) {
             Some(range) => match admitted(&pin.value, &range, &versions, &rule.rule) {
                 None => range,
@@ -218,6 +237,7 @@ pub(super) fn move_to(
         chart: chart.name.clone(),
         to,
         version,
+        note: None,
     }])
 }
 
@@ -228,6 +248,7 @@ pub(super) fn lock_move(chart: &ChartRef, pin: &Pin, version: &Version) -> Move 
         chart: chart.name.clone(),
         to: pin.value.clone(),
         version: version.to_string(),
+        note: None,
     }
 }
 
@@ -256,6 +277,15 @@ pub(super) fn digest_pair<'a>(pin: &Pin, pins: &'a [Pin]) -> Pair<'a> {
     if has_digest { Pair::TagOf } else { Pair::None }
 }
 
+/// A digest without its tag beside it wins over a tag that stands elsewhere: in a base, a patch or a variable.
+fn far_digest<'a>(pin: &Pin, pins: &'a [Pin]) -> Option<&'a Pin> {
+    let is_tag = pin.place.contains("ref.tag") || pin.place.contains("/spec/ref");
+    let mut far = pins.iter().filter(|other| {
+        other.form == Form::Digest && matches!(digest_pair(other, pins), Pair::None)
+    });
+    far.find(|_| pin.form != Form::Digest && (is_tag || pin.defines.is_some()))
+}
+
 /// What becomes of a pin.
 pub(super) enum Next {
     /// It gets this, and so may what belongs to it.
@@ -266,7 +296,9 @@ pub(super) enum Next {
     Told(String),
     /// What was asked for is lower, and the chart never goes back.
     IsHigher(Problem),
-    /// Nothing is newer, or nothing is known.
+    /// Its source couldn't be asked.
+    Unknown,
+    /// Nothing is newer.
     Nothing,
 }
 

@@ -10,28 +10,113 @@ use crate::command::choice::{day, length};
 use crate::command::policies::Policies;
 use crate::git::history;
 use crate::model::range::lenient_version;
-use crate::pins::{Form, Pin, look};
-use crate::plan::policy::{After, Policy, Stage};
+use crate::pins::{Form, Kind, Pin, look, tag_prefix};
+use crate::plan::policy::{After, Stage};
 
-/// What the environment before has to say.
-pub(super) struct Before<'a> {
-    /// The environment of the pin.
-    pub(super) stage: &'a Stage,
-    /// The environment that comes before it and has the chart.
-    pub(super) name: &'a str,
-    /// The lowest version there; nothing where it can't be told.
-    pub(super) version: Option<Version>,
-    /// The pins there.
-    pins: Vec<&'a Pin>,
+/// Where and when it is looked at.
+pub(super) struct Now<'a> {
+    pub(super) repository: &'a Repository,
+    /// The commit that offers are built on.
+    pub(super) base: Oid,
+    /// Seconds since 1970.
+    pub(super) time: i64,
 }
 
-/// Finds the environment before that of a pin, among the pins of the same chart.
-pub(super) fn before<'a>(policies: &'a Policies, pin: &Pin, pins: &'a [Pin]) -> Option<Before<'a>> {
+/// What the environment before leaves to a pin; by default everything.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Ceiling {
+    /// No higher version than this, and why.
+    pub(super) most: Option<(Version, String)>,
+    /// Nothing yet, and why.
+    pub(super) wait: Option<String>,
+}
+
+/// Looks at the environment before that of a pin, among the pins of the same chart. `is_now` says that somebody named the environment: then neither
+/// time nor command is waited for.
+///
+/// # Errors
+/// When the history can't be read.
+pub(super) fn ceiling(
+    now: &Now<'_>,
+    policies: &Policies,
+    pin: &Pin,
+    pins: &[Pin],
+    is_now: bool,
+) -> Result<Ceiling> {
+    let Some((stage, name, there)) = before(policies, pin, pins) else {
+        return Ok(Ceiling::default());
+    };
+    let up_to = |version: Version, why: String| Ceiling {
+        most: Some((version, why)),
+        wait: None,
+    };
+    let wait = |why: String| Ceiling {
+        most: None,
+        wait: Some(why),
+    };
+    let Some(version) = lowest(&there, version_of) else {
+        let why = format!(
+            "waits for `{name}`, which has something else than one version there: `--environment {}` doesn't",
+            stage.name
+        );
+        return Ok(if is_now {
+            Ceiling::default()
+        } else {
+            wait(why)
+        });
+    };
+    let waits = format!("waits for `{name}`, which has {version}");
+    let seconds = match stage.after {
+        _ if is_now => return Ok(up_to(version, waits)),
+        After::Seconds(0) => return Ok(up_to(version, waits)),
+        After::Command => {
+            let why = format!("`{0}` follows on command: `--environment {0}`", stage.name);
+            return Ok(Ceiling {
+                wait: Some(why),
+                ..up_to(version, waits)
+            });
+        }
+        After::Seconds(seconds) => seconds,
+    };
+    // What was there so long ago has served its time, whatever came since.
+    let (mut then, mut is_cut) = (Some(version.clone()), false);
+    for pin in &there {
+        let was = history::at(now.repository, now.base, &pin.file, now.time - seconds)?;
+        is_cut |= was.is_cut;
+        let said = was.content.and_then(|content| said(pin, &content));
+        then = then.zip(said).map(|(one, other)| lower(one, other));
+    }
+    let since = since(now, &there)?;
+    let cut = if is_cut {
+        "; the history is cut off here: git fetch --unshallow"
+    } else {
+        ""
+    };
+    let follows = format!(
+        "`{}` follows {} after `{name}`, which has {version} since {since}{cut}",
+        stage.name,
+        length(seconds)
+    );
+    Ok(match then {
+        Some(then) if then == version => up_to(version, waits),
+        Some(then) => up_to(then, format!("waits: {follows}")),
+        None => wait(follows),
+    })
+}
+
+/// The environment of a pin, the name of the one before it that has the chart, and the pins there.
+fn before<'a>(
+    policies: &'a Policies,
+    pin: &Pin,
+    pins: &'a [Pin],
+) -> Option<(&'a Stage, &'a str, Vec<&'a Pin>)> {
     let policy = policies.of(&pin.file);
     let own = policy.environment(&pin.file)?;
     let of = |pin: &Pin| {
-        let is_same = std::ptr::eq::<Policy>(policies.of(&pin.file), policy);
-        policy.environment(&pin.file).filter(|_| is_same)
+        let other = policies.of(&pin.file);
+        other
+            .environment(&pin.file)
+            .filter(|_| other.order == policy.order)
     };
     // A tag beside its digest counts, though the digest is what is read.
     let counts = |pin: &&Pin| match digest_pair(pin, pins) {
@@ -40,72 +125,55 @@ pub(super) fn before<'a>(policies: &'a Policies, pin: &Pin, pins: &'a [Pin]) -> 
         Pair::DigestOf(_) => false,
     };
     (0..own).rev().find_map(|index| {
-        let there: Vec<&Pin> = pins
-            .iter()
-            .filter(|pin| of(pin) == Some(index))
-            .filter(counts)
-            .collect();
-        let version = |pin: &&Pin| lenient_version(&pin.value).filter(|_| pin.form == Form::Exact);
-        let versions: Option<Vec<Version>> = there.iter().map(version).collect();
-        let lowest = |all: Vec<Version>| all.into_iter().min_by(|a, b| a.cmp_precedence(b));
-        (!there.is_empty()).then(|| Before {
-            stage: &policy.environments[own],
-            name: &policy.environments[index].name,
-            version: versions.and_then(lowest),
-            pins: there,
-        })
+        let there = pins.iter().filter(|pin| of(pin) == Some(index));
+        let there: Vec<&Pin> = there.filter(counts).collect();
+        let (stage, earlier) = (&policy.environments[own], &policy.environments[index]);
+        (!there.is_empty()).then_some((stage, earlier.name.as_str(), there))
     })
 }
 
-impl Before<'_> {
-    /// Why a version has to wait although the environment before has it; nothing where it may follow.
-    ///
-    /// # Errors
-    /// When the history can't be read.
-    pub(super) fn wait(
-        &self,
-        repository: &Repository,
-        base: Oid,
-        now: i64,
-    ) -> Result<Option<String>> {
-        let Self { stage, name, .. } = self;
-        let Some(version) = &self.version else {
-            return Ok(Some(format!(
-                "waits for `{name}`, which has something else than one version there: `--environment {}` doesn't",
-                stage.name
-            )));
-        };
-        let seconds = match stage.after {
-            After::Command => {
-                return Ok(Some(format!(
-                    "`{0}` follows on command: `--environment {0}`",
-                    stage.name
-                )));
-            }
-            After::Seconds(0) => return Ok(None),
-            After::Seconds(seconds) => seconds,
-        };
-        let mut since = i64::MIN;
-        for pin in &self.pins {
-            let says = |bytes: &[u8]| {
-                let found = look(&pin.file, &String::from_utf8_lossy(bytes));
-                let is = |one: &Pin| {
-                    (&one.place, &one.object, &one.value) == (&pin.place, &pin.object, &pin.value)
-                };
-                let definitions = found.facts.definitions.iter().map(|one| &one.pin);
-                found.pins.iter().chain(definitions).any(is)
-            };
-            since = since.max(history::since(repository, base, &pin.file, &says)?);
+fn version_of(pin: &Pin) -> Option<Version> {
+    match (pin.kind, pin.form) {
+        (Kind::Git, Form::Exact | Form::Ref) => {
+            lenient_version(&pin.value[tag_prefix(&pin.value)?.len()..])
         }
-        let there = OffsetDateTime::from_unix_timestamp(since);
-        let there = there.map_or_else(|_| "?".to_owned(), day);
-        Ok((now - since < seconds).then(|| {
-            format!(
-                "`{}` follows {} after `{name}`, which has {} since {there}",
-                stage.name,
-                length(seconds),
-                version
-            )
-        }))
+        (_, Form::Exact) => lenient_version(&pin.value),
+        _ => None,
     }
+}
+
+/// The lowest version of some pins; nothing where one has none.
+fn lowest(pins: &[&Pin], version: impl Fn(&Pin) -> Option<Version>) -> Option<Version> {
+    let versions: Option<Vec<Version>> = pins.iter().map(|pin| version(pin)).collect();
+    versions?.into_iter().reduce(lower)
+}
+
+fn lower(one: Version, other: Version) -> Version {
+    if other.cmp_precedence(&one).is_lt() {
+        other
+    } else {
+        one
+    }
+}
+
+/// The version that a pin had in an older text of its file.
+fn said(pin: &Pin, content: &[u8]) -> Option<Version> {
+    let found = look(&pin.file, &String::from_utf8_lossy(content));
+    let definitions = found.facts.definitions.iter().map(|one| &one.pin);
+    let mut all = found.pins.iter().chain(definitions);
+    let same = all.find(|one| (&one.place, &one.object) == (&pin.place, &pin.object));
+    same.and_then(version_of)
+}
+
+/// The day since when all of some pins have their version.
+fn since(now: &Now<'_>, pins: &[&Pin]) -> Result<String> {
+    let mut since = i64::MIN;
+    for pin in pins {
+        let current = version_of(pin);
+        let says = |content: &[u8]| said(pin, content) == current;
+        let reached = history::since(now.repository, now.base, &pin.file, &says)?;
+        since = since.max(reached);
+    }
+    let moment = OffsetDateTime::from_unix_timestamp(since);
+    Ok(moment.map_or_else(|_| "?".to_owned(), day))
 }

@@ -64,8 +64,11 @@ pub(super) fn of(
         let Ok(Some(release)) = release_values::of(tree, &one.pin) else {
             continue;
         };
-        refused.extend(refusals(one, &archive, &release.values));
-        if *has_helm.get_or_init(|| helm::is_there(env)) {
+        let own = refusals(one, &archive, &release.values);
+        let is_refused = !own.is_empty();
+        refused.extend(own);
+        // What helm refuses is never rendered.
+        if !is_refused && *has_helm.get_or_init(|| helm::is_there(env)) {
             let old = text_of(published, &chart, &one.pin.value);
             let old = old.and_then(|old| published.archive(&chart, &old).ok().flatten());
             sections.extend(old.and_then(|old| rendered(env, one, (&old, &archive), &release)));
@@ -190,10 +193,7 @@ fn rendered(
     );
     let text = match helm::template(env, new, &as_release) {
         Ok(new) => difference(&old, &without_secrets(&new)),
-        Err(why) => format!(
-            "helm does not render the new version here:\n\n{}",
-            fenced("", &why)
-        ),
+        Err(why) => format!("helm does not render the new version with these values: {why}"),
     };
     Some(section(title, text, true))
 }
@@ -254,8 +254,8 @@ fn shown_document(document: &str) -> String {
 /// Whether an object is a Secret, or a list that has one.
 fn has_secret(object: &Value) -> bool {
     let items = object.get("items").and_then(Value::as_array);
-    object.get("kind").and_then(Value::as_str) == Some("Secret")
-        || items.into_iter().flatten().any(has_secret)
+    let kind = object.get("kind").and_then(Value::as_str);
+    matches!(kind, Some("Secret" | "SecretList")) || items.into_iter().flatten().any(has_secret)
 }
 
 /// How people see that the new version runs.

@@ -72,7 +72,14 @@ pub(super) fn wanted(
 ) -> Result<Vec<Subject>> {
     let wanted = &arguments.charts;
     let mut all = charts(pins);
-    all.extend(others(pins, wanted));
+    // A chart comes before an image of its name.
+    let is_chart = |one: &&String| all.iter().any(|subject| subject.is(one));
+    let others_wanted: Vec<String> = wanted
+        .iter()
+        .filter(|one| !is_chart(one))
+        .cloned()
+        .collect();
+    all.extend(others(pins, &others_wanted));
     for one in wanted {
         let found: Vec<&Subject> = all.iter().filter(|subject| subject.is(one)).collect();
         match (found.as_slice(), &arguments.to) {
