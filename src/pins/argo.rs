@@ -241,7 +241,7 @@ fn parts(
     {
         let stream = yaml::parse(&inner.text.clone());
         for root in stream.roots() {
-            let reader = Reader { root };
+            let reader = file.reader(root);
             values::images(
                 file,
                 &inner,
@@ -366,7 +366,7 @@ fn template_patch(file: &mut File<'_>, layer: &Layer<'_>, node: &Node, about: &A
     };
     let (inner, stream, _) = templates::read(inner);
     for root in stream.roots() {
-        let reader = Reader { root };
+        let reader = file.reader(root);
         spec(
             file,
             &inner,

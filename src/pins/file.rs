@@ -1,11 +1,12 @@
 //! One file: read once, and looked at by every finder.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::facts::{Definition, Facts, ObjectFact, Of, Scope, Use};
 use super::found::{Form, Kind, Pin, Source, Unread};
 use super::layer::Layer;
-use super::node::Reader;
+use super::node::{MOST_VISITS, Reader};
 use super::templates::{self, HOLE, is_made};
 use super::texts::{Variable, parameter, position, unescaped, unquoted, variables};
 use super::{argo, flux, kustomize, lines, others, values};
@@ -30,6 +31,7 @@ pub(super) struct File<'a> {
     pub(super) found: Findings,
     /// Strings over several lines of a template, which are no lines of it.
     pub(super) skipped: Vec<Range<usize>>,
+    visits: &'a Cell<usize>,
 }
 
 /// What a pin is of, as its place says.
@@ -65,11 +67,13 @@ impl About {
 
 /// Looks at a file.
 pub fn look(path: &RepoPath, text: &str) -> Findings {
+    let visits = Cell::new(MOST_VISITS);
     let mut file = File {
         path,
         text,
         found: Findings::default(),
         skipped: Vec::new(),
+        visits: &visits,
     };
     let name = path.name();
     if name.ends_with(".tf") {
@@ -105,7 +109,7 @@ fn is_template(path: &RepoPath, text: &str) -> bool {
         || text.trim_start_matches('\u{feff}').starts_with("{{")
 }
 
-impl File<'_> {
+impl<'f> File<'f> {
     fn documents(&mut self) {
         let (layer, stream, has_holes) = templates::read(Layer::file(self.text));
         for error in &stream.errors {
@@ -175,8 +179,24 @@ impl File<'_> {
 
     /// Looks at a document by what it is.
     pub(super) fn document(&mut self, layer: &Layer<'_>, root: &Node) {
-        let reader = Reader { root };
-        self.object(layer, reader, root);
+        let was_left = self.visits.get() > 0;
+        self.object(layer, self.reader(root), root);
+        if was_left && self.visits.get() == 0 {
+            let at = layer.offset(root.span.start).unwrap_or(layer.start());
+            let why = "its aliases and merge keys lead to more than can be followed";
+            self.unread(position(self.text, at).0, why.to_owned());
+        }
+    }
+
+    /// Reads a document of the file, or of a string in it.
+    pub(super) fn reader<'a>(&self, root: &'a Node) -> Reader<'a>
+    where
+        'f: 'a,
+    {
+        Reader {
+            root,
+            visits: self.visits,
+        }
     }
 
     /// Looks at an object, at the top or in a list.

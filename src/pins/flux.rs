@@ -335,7 +335,8 @@ pub(super) fn variables(
             let (inner, stream, _) = templates::read(inner);
             for root in stream.roots() {
                 let place = format!("{kind} {key} values");
-                values::images(file, &inner, Reader { root }, root, &place, &about);
+                let reader = file.reader(root);
+                values::images(file, &inner, reader, root, &place, &about);
             }
         }
     }

@@ -443,7 +443,8 @@ fn nested_with(
     let (inner, stream, _) = templates::read(inner);
     for root in stream.roots() {
         if root.is_sequence() {
-            operations(file, &inner, Reader { root }, root, target, place);
+            let reader = file.reader(root);
+            operations(file, &inner, reader, root, target, place);
             continue;
         }
         let before = file.found.pins.len();

@@ -29,7 +29,8 @@ pub(super) fn chart(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, 
         };
         for root in stream.roots() {
             let place = "HelmChart (K3s) spec.valuesContent";
-            values::images(file, &inner, Reader { root }, root, place, &about);
+            let reader = file.reader(root);
+            values::images(file, &inner, reader, root, place, &about);
         }
     }
 }

@@ -200,3 +200,37 @@ fn an_underscore_in_a_tag_is_a_plus() {
     assert!(newest.is_newer);
     assert_eq!(newest.version, Some(published[1].clone()));
 }
+
+/// Merge keys of merge keys, and lists of lists, that few bytes make endless.
+#[test]
+fn what_aliases_multiply_is_told_and_not_followed() {
+    let many = |name: &str| vec![name; 250].join(", ");
+    let application = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\n";
+    let merges = format!(
+        "x0: &a0 {{a: b}}\nx1: &a1 {{<<: [{}]}}\nx2: &a2 {{<<: [{}]}}\nx3: &a3 {{<<: [{}]}}\nspec: {{source: {{<<: [{}]}}}}\n",
+        many("*a0"),
+        many("*a1"),
+        many("*a2"),
+        many("*a3")
+    );
+    let lists = format!(
+        "x0: &a0 {{kind: List, items: []}}\nx1: &a1 {{kind: List, items: [{}]}}\nx2: &a2 {{kind: List, items: [{}]}}\nx3: &a3 {{kind: List, items: [{}]}}\nkind: List\nitems: [{}]\n",
+        many("*a0"),
+        many("*a1"),
+        many("*a2"),
+        many("*a3")
+    );
+    let good = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec: {source: &s {repoURL: 'https://c.example.org', chart: web, targetRevision: 1.0.0}}\n";
+    let all = joined(&[
+        ("good.yaml", good),
+        ("lists.yaml", &lists),
+        ("merges.yaml", &format!("{application}{merges}")),
+    ]);
+    assert_eq!(chart(&all, "1.0.0").as_deref(), Some("web"));
+    let unread: Vec<(&str, usize)> = all
+        .unread
+        .iter()
+        .map(|one| (one.file.as_str(), one.line))
+        .collect();
+    assert_eq!(unread, [("lists.yaml", 1), ("merges.yaml", 1)]);
+}
