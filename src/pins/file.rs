@@ -9,7 +9,7 @@ use super::layer::Layer;
 use super::node::{MOST_VISITS, Reader};
 use super::templates::{self, HOLE, is_made};
 use super::texts::{Variable, parameter, position, unescaped, unquoted, variables};
-use super::{argo, flux, kustomize, lines, others, values};
+use super::{argo, flux, kustomize, lines, others, terraform, values};
 use crate::model::repo_path::RepoPath;
 use crate::yaml::{Node, Stream};
 
@@ -77,7 +77,7 @@ pub fn look(path: &RepoPath, text: &str) -> Findings {
     };
     let name = path.name();
     if name.ends_with(".tf") {
-        lines::terraform(&mut file);
+        terraform::releases(&mut file);
     } else if is_template(path, text) {
         file.template();
     } else {

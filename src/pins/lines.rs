@@ -1,9 +1,9 @@
-//! Places that are found by their line: text of templates, Terraform, and markers in comments.
+//! Places that are found by their line: text of templates, and markers in comments.
 
 use super::facts::{Of, Scope};
 use super::file::{About, File};
 use super::found::{Kind, Pin, Source};
-use super::texts::{position, unescaped, unquoted};
+use super::texts::{unescaped, unquoted};
 use super::values::{is_version, may_be_pinned};
 use crate::model::repo_path::RepoPath;
 
@@ -184,77 +184,6 @@ fn block<'a>(lines: &[(usize, &'a str)], index: usize) -> Vec<&'a str> {
     block
 }
 
-/// Releases of Terraform's Helm provider.
-pub(super) fn terraform(file: &mut File<'_>) {
-    let lines: Vec<(usize, &str)> = lines(file.text).collect();
-    let mut at = 0;
-    while at < lines.len() {
-        if !lines[at]
-            .1
-            .trim_start()
-            .starts_with("resource \"helm_release\"")
-        {
-            at += 1;
-            continue;
-        }
-        let body = lines[at].1.trim_start();
-        let margin = &lines[at].1[..lines[at].1.len() - body.len()];
-        let end = lines[at..]
-            .iter()
-            .position(|(_, line)| line.trim_end().strip_prefix(margin) == Some("}"))
-            .map_or(lines.len(), |end| at + end);
-        let of = |key: &str| {
-            lines[at..end].iter().find_map(|(start, line)| {
-                let (name, value) = line.split_once('=')?;
-                let written = value.split(" #").next().unwrap_or_default();
-                let written = written.split(" //").next().unwrap_or_default().trim();
-                let at = start + line.find(written).unwrap_or_default();
-                (name.trim() == key).then_some((at, written))
-            })
-        };
-        if let Some((start, written)) = of("version") {
-            let text = |key: &str| {
-                let (_, value) = of(key)?;
-                let is_literal = value.starts_with('"') && !value.contains("${");
-                is_literal.then(|| unquoted(value).to_owned())
-            };
-            let chart = text("chart");
-            // A chart may be named by its whole address.
-            let whole = chart
-                .as_deref()
-                .filter(|chart| chart.starts_with("oci://"))
-                .and_then(|chart| chart.rsplit_once('/'))
-                .map(|(repo, name)| (repo.to_owned(), name.to_owned()));
-            let about = match whole {
-                Some((repo, name)) => About {
-                    chart: Some(name),
-                    source: Source::Address(repo),
-                    ..About::default()
-                },
-                None => About {
-                    chart,
-                    source: text("repository").map_or(Source::Unknown, Source::Address),
-                    ..About::default()
-                },
-            };
-            if !written.starts_with('"') || written.contains("${") {
-                let (line, _) = position(file.text, start);
-                file.unread(line, "the version is an expression of Terraform".to_owned());
-            } else {
-                push(
-                    file,
-                    start,
-                    written,
-                    Kind::Chart,
-                    "Terraform helm_release version",
-                    &about,
-                );
-            }
-        }
-        at = end + 1;
-    }
-}
-
 /// Markers in comments: `# renovate: …` above a version, and `{"$imagepolicy": …}` behind one.
 pub(super) fn markers(file: &mut File<'_>) {
     if memchr::memmem::find(file.text.as_bytes(), b"renovate:").is_none()
@@ -363,7 +292,15 @@ fn without_properties(written: &str) -> &str {
     rest
 }
 
-fn push(file: &mut File<'_>, at: usize, written: &str, kind: Kind, place: &str, about: &About) {
+/// Adds a pin, unless one is there.
+pub(super) fn push(
+    file: &mut File<'_>,
+    at: usize,
+    written: &str,
+    kind: Kind,
+    place: &str,
+    about: &About,
+) {
     let value = unquoted(written);
     if value.is_empty() {
         return;

@@ -26,6 +26,7 @@ mod random;
 mod ranges;
 mod rule;
 mod templates;
+mod terraform;
 #[cfg(test)]
 mod tests;
 mod texts;

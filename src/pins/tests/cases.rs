@@ -234,3 +234,14 @@ fn what_aliases_multiply_is_told_and_not_followed() {
         .collect();
     assert_eq!(unread, [("lists.yaml", 1), ("merges.yaml", 1)]);
 }
+
+#[test]
+fn terraform_is_read_by_its_blocks() {
+    let text = "resource \"helm_release\" \"x\" {\n  repository = \"https://c.example.org\"\n  chart = \"web\"\n  values = [yamlencode({\n    image = { repository = \"ghcr.io/x\" }\n    version = \"1.0.0\"\n  }), <<EOF\n}\nversion = 3.3.3\nEOF\n  ]\n  version = \"2.0.0\"\n}\n/*\nresource \"helm_release\" \"old\" {\n  chart = \"web\"\n  version = \"1.0.0\"\n}\n*/\nresource \"helm_release\" \"y\" {\n  chart = \"web\"\n  values = [yamlencode({\n    version = \"1.0.0\"\n  })]\n}\nresource \"helm_release\" \"z\" {\n  version = var.a ? \"1.0.0\" : \"1.1.0\"\n}\n";
+    let all = joined(&[("main.tf", text)]);
+    assert_eq!(all.pins.len(), 1, "{:#?}", all.pins);
+    assert_eq!(chart(&all, "2.0.0").as_deref(), Some("web"));
+    assert_eq!(address(&all, "2.0.0"), "https://c.example.org");
+    let unread: Vec<usize> = all.unread.iter().map(|one| one.line).collect();
+    assert_eq!(unread, [27]);
+}
