@@ -1,6 +1,7 @@
 //! Places that are found by their line: text of templates, and markers in comments.
 
-use super::facts::{Of, Scope};
+use super::branches::{Branches, Seen};
+use super::facts::{ObjectFact, Of, Scope};
 use super::file::{About, File};
 use super::found::{Kind, Pin, Source};
 use super::texts::{unescaped, unquoted};
@@ -15,6 +16,7 @@ pub(super) const MADE: &str =
 pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
     let text = without_comments(file.text);
     let lines: Vec<(usize, &str)> = lines(&text).collect();
+    let branches = Branches::of(&text, &lines);
     for (index, (start, line)) in lines.iter().enumerate() {
         let body = line.trim_start().trim_start_matches("- ");
         let Some((key, value)) = body.split_once(':') else {
@@ -26,14 +28,32 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
         }
         let written = without_properties(value.split(" #").next().unwrap_or_default().trim());
         let block = block(&lines, index);
-        let of = |name: &str| {
-            block.iter().find_map(|line| {
-                let body = line.trim_start().trim_start_matches("- ");
+        let all = |name: &str, wanted: Seen| -> Vec<String> {
+            let here = block
+                .iter()
+                .filter(|other| branches.seen(index, **other) == wanted);
+            here.filter_map(|other| {
+                let body = lines[*other].1.trim_start().trim_start_matches("- ");
                 let value = body.strip_prefix(name)?.strip_prefix(':')?;
                 Some(unquoted(value.trim()).to_owned())
             })
+            .collect()
         };
-        let chart = of("chart");
+        // What some branch says otherwise isn't known.
+        let of = |name: &str| {
+            let sure = all(name, Seen::Always).into_iter().next();
+            let is_open = all(name, Seen::Sometimes)
+                .iter()
+                .any(|one| Some(one) != sure.as_ref());
+            sure.filter(|_| !is_open)
+        };
+        let is_open = |name: &str| of(name).is_none() && !all(name, Seen::Sometimes).is_empty();
+        let is_unknown = is_open("chart") || is_open("repoURL") || is_open("url");
+        let is_branched = block
+            .iter()
+            .any(|other| branches.seen(index, *other) != Seen::Always);
+        let has_chart = of("chart").is_some() || is_open("chart");
+        let chart = of("chart").filter(|_| !is_unknown);
         // Argo CD has no scheme where a chart comes from a registry.
         let with_scheme = |repo: String| {
             if chart.is_some() && !repo.contains("://") {
@@ -51,12 +71,13 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
             source: of("repoURL")
                 .map(with_scheme)
                 .or_else(|| of("url"))
+                .filter(|_| !is_unknown)
                 .map_or(Source::Unknown, Source::Address),
             is_tag: key == "tag",
         };
         let is_pin = match key {
             "targetRevision" => true,
-            "version" => chart.is_some(),
+            "version" => has_chart,
             _ => of("url").is_some_and(|url| url.starts_with("oci://")),
         };
         if !is_pin {
@@ -69,7 +90,7 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
             remember(file, written, &about.of(Kind::Chart), index + 1);
             continue;
         }
-        let kind = if key == "targetRevision" && chart.is_none() {
+        let kind = if key == "targetRevision" && !has_chart {
             Kind::Git
         } else {
             Kind::Chart
@@ -85,7 +106,28 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
             "template"
         };
         let at = start + line.find(written).unwrap_or_default();
+        let span = at..at + written.len();
         push(file, at, written, kind, &format!("{place} {key}"), &about);
+        let mut there = file.found.pins.iter_mut();
+        if let Some(pin) = there.find(|pin| is_branched && pin.span == span) {
+            // Read as YAML, the first of all branches is taken for every one.
+            let of = about.of(Kind::Chart);
+            pin.chart.clone_from(&of.chart);
+            pin.source = of.source.clone();
+            // The same holds for what the object runs.
+            if let Some(object) = pin.object.clone() {
+                file.found.facts.objects.push(ObjectFact {
+                    file: file.path.clone(),
+                    object,
+                    chart: of.chart,
+                    source: of.source,
+                });
+            }
+            if is_unknown {
+                pin.why =
+                    Some("of which chart it is depends on a condition of the template".to_owned());
+            }
+        }
     }
 }
 
@@ -154,33 +196,33 @@ fn ranged(text: &str, path: &str) -> Option<String> {
     is_range.then(|| format!("{list}.*.{rest}"))
 }
 
-/// The lines around one that belong to the same block: as deep as it, next to it.
-fn block<'a>(lines: &[(usize, &'a str)], index: usize) -> Vec<&'a str> {
+/// The lines around one that belong to the same block, by their index: as deep as it, next to it.
+fn block(lines: &[(usize, &str)], index: usize) -> Vec<usize> {
     let depth = |line: &str| {
         let body = line.trim_start();
         let dash = if body.starts_with("- ") { 2 } else { 0 };
         line.len() - body.len() + dash
     };
     let here = depth(lines[index].1);
-    let near = |line: &&(usize, &'a str)| {
-        let text = line.1.trim();
-        text.is_empty() || depth(line.1) >= here || text.starts_with("{{")
+    let near = |at: &usize| {
+        let text = lines[*at].1.trim();
+        text.is_empty() || depth(lines[*at].1) >= here || text.starts_with("{{")
     };
     let is_first = |line: &str| line.trim_start().starts_with("- ") && depth(line) == here;
     let mut block = Vec::new();
-    for line in lines[..=index].iter().rev().take_while(near) {
-        block.push(line.1);
-        if is_first(line.1) {
+    for at in (0..=index).rev().take_while(near) {
+        block.push(at);
+        if is_first(lines[at].1) {
             break;
         }
     }
-    for line in lines[index + 1..].iter().take_while(near) {
-        if is_first(line.1) {
+    for at in (index + 1..lines.len()).take_while(near) {
+        if is_first(lines[at].1) {
             break;
         }
-        block.push(line.1);
+        block.push(at);
     }
-    block.retain(|line| depth(line) == here);
+    block.retain(|at| depth(lines[*at].1) == here);
     block
 }
 

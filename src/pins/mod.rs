@@ -3,6 +3,7 @@
 //! [`look`] looks at one file, [`join`] puts files together: sources that references name, variables and what defines them. Pure: texts in, pins out.
 
 mod argo;
+mod branches;
 mod chart_lock;
 mod edit;
 mod encoding;

@@ -94,7 +94,7 @@ fn has_actions_alone(text: &str, line: &Range<usize>, actions: &[Range<usize>]) 
 }
 
 /// Where the actions of a text stand: `{{ … }}` of Go's templates, and `<< … >>` of a ResourceSet on one line.
-fn actions(text: &str) -> Vec<Range<usize>> {
+pub(super) fn actions(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut from = 0;

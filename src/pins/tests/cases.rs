@@ -245,3 +245,26 @@ fn terraform_is_read_by_its_blocks() {
     let unread: Vec<usize> = all.unread.iter().map(|one| one.line).collect();
     assert_eq!(unread, [27]);
 }
+
+#[test]
+fn each_branch_of_a_template_has_its_own_chart() {
+    let head = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x}\nspec:\n  source:\n    repoURL: https://c.example.org\n";
+    let both = "    {{- if .Values.new }}\n    targetRevision: 2.0.0\n    chart: bar\n    {{- else }}\n    targetRevision: 1.0.0\n    chart: foo\n    {{- end }}\n";
+    let all = joined(&[("templates/a.yaml", &[head, both].concat())]);
+    assert_eq!(chart(&all, "1.0.0").as_deref(), Some("foo"));
+    assert_eq!(address(&all, "1.0.0"), "https://c.example.org");
+    assert_eq!(chart(&all, "2.0.0").as_deref(), Some("bar"));
+    assert_eq!(address(&all, "2.0.0"), "https://c.example.org");
+    let open = "    targetRevision: 1.0.0\n    {{- if .Values.new }}\n    chart: bar\n    {{- else if .Values.old }}\n    chart: foo\n    {{- end }}\n";
+    let all = joined(&[("templates/a.yaml", &[head, open].concat())]);
+    let one = pin(&all, "1.0.0");
+    assert_eq!(
+        (one.kind, &one.chart, &one.source),
+        (Kind::Chart, &None, &crate::pins::Source::Unknown)
+    );
+    assert!(
+        one.why
+            .as_deref()
+            .is_some_and(|why| why.contains("condition"))
+    );
+}
