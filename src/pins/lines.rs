@@ -271,7 +271,7 @@ pub(super) fn markers(file: &mut File<'_>) {
             .map(|(repo, _)| format!("oci://{repo}"));
         let kind = match datasource.as_str() {
             "helm" => Kind::Chart,
-            "docker" if name.as_deref().is_some_and(|name| name.contains("chart")) => Kind::Chart,
+            "docker" if name.as_deref().is_some_and(is_chart_path) => Kind::Chart,
             "docker" => Kind::Image,
             "git-tags" | "github-tags" | "github-releases" | "gitlab-tags" => Kind::Git,
             _ => Kind::Other,
@@ -289,6 +289,13 @@ pub(super) fn markers(file: &mut File<'_>) {
             value_of(file, (*start, line), kind, "renovate marker", &about);
         }
     }
+}
+
+/// Whether a path in a registry is one where charts lie: by a part before the name, as in `charts/web`. `chartdb/chartdb` is an image.
+fn is_chart_path(name: &str) -> bool {
+    let before = name.rsplit('/').skip(1);
+    let is_of_charts = |part: &str| matches!(part, "chart" | "charts" | "helm" | "helm-charts");
+    before.into_iter().any(is_of_charts)
 }
 
 /// The version in a line of the form `key: value` or `key = value`.

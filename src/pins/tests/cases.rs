@@ -268,3 +268,28 @@ fn each_branch_of_a_template_has_its_own_chart() {
             .is_some_and(|why| why.contains("condition"))
     );
 }
+
+#[test]
+fn a_marker_names_a_chart_by_a_part_of_its_path() {
+    let kind = |name: &str| {
+        let text =
+            format!("app:\n  # renovate: datasource=docker depName={name}\n  version: 1.6.1\n");
+        let all = joined(&[("values.yaml", &text)]);
+        pin(&all, "1.6.1").kind
+    };
+    for name in [
+        "ghcr.io/chartdb/chartdb",
+        "alpine/helm",
+        "r.example.org/charts",
+        "chartmuseum",
+    ] {
+        assert_eq!(kind(name), Kind::Image, "{name}");
+    }
+    for name in [
+        "ghcr.io/x/charts/web",
+        "r.example.org/helm/web",
+        "ghcr.io/x/helm-charts/web",
+    ] {
+        assert_eq!(kind(name), Kind::Chart, "{name}");
+    }
+}
