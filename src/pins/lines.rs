@@ -27,7 +27,85 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
             continue;
         }
         let written = without_properties(value.split(" #").next().unwrap_or_default().trim());
-        let block = block(&lines, index);
+        let said = Said::beside(&lines, &branches, index);
+        let about = &said.about;
+        let is_pin = match key {
+            "targetRevision" => true,
+            "version" => said.has_chart,
+            _ => said.is_artifact,
+        };
+        if !is_pin {
+            continue;
+        }
+        if written.contains("{{") {
+            if unescaped(unquoted(written)).is_none() {
+                file.unread(index + 1, MADE.to_owned());
+            }
+            remember(file, written, &about.of(Kind::Chart), index + 1);
+            continue;
+        }
+        let kind = if key == "targetRevision" && !said.has_chart {
+            Kind::Git
+        } else {
+            Kind::Chart
+        };
+        // A branch moves by itself; an alias or the head of a block is no version.
+        let is_branch = kind == Kind::Git && !may_be_pinned(unquoted(written));
+        if is_branch || written.starts_with(['*', '>', '|', '{', '[']) {
+            continue;
+        }
+        let place = if is_helmfile {
+            "helmfile template"
+        } else {
+            "template"
+        };
+        let at = start + line.find(written).unwrap_or_default();
+        let span = at..at + written.len();
+        push(file, at, written, kind, &format!("{place} {key}"), about);
+        let varies = said.varies.0 || said.varies.1;
+        let mut there = file.found.pins.iter_mut();
+        if let Some(pin) = there.find(|pin| varies && pin.span == span) {
+            // Read as YAML, the first of all branches is taken for every one.
+            let of = about.of(Kind::Chart);
+            if said.varies.0 || said.is_unknown {
+                pin.chart.clone_from(&of.chart);
+            }
+            if said.varies.1 || said.is_unknown {
+                pin.source = of.source;
+            }
+            // The same holds for what the object runs.
+            if let Some(object) = pin.object.clone() {
+                file.found.facts.objects.push(ObjectFact {
+                    file: file.path.clone(),
+                    object,
+                    chart: pin.chart.clone(),
+                    source: pin.source.clone(),
+                });
+            }
+            if said.is_unknown {
+                pin.why =
+                    Some("of which chart it is depends on a condition of the template".to_owned());
+            }
+        }
+    }
+}
+
+/// What the lines of the same block say of a version.
+struct Said {
+    about: About,
+    /// Whether there is a chart, known or not.
+    has_chart: bool,
+    /// Whether the address is one of an OCI artifact.
+    is_artifact: bool,
+    /// Whether conditions give more than one chart, and more than one address.
+    varies: (bool, bool),
+    /// Whether a condition decides what the chart is.
+    is_unknown: bool,
+}
+
+impl Said {
+    fn beside(lines: &[(usize, &str)], branches: &Branches, index: usize) -> Self {
+        let block = block(lines, index);
         let all = |name: &str, wanted: Seen| -> Vec<String> {
             let here = block
                 .iter()
@@ -49,9 +127,11 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
         };
         let is_open = |name: &str| of(name).is_none() && !all(name, Seen::Sometimes).is_empty();
         let is_unknown = is_open("chart") || is_open("repoURL") || is_open("url");
-        let is_branched = block
-            .iter()
-            .any(|other| branches.seen(index, *other) != Seen::Always);
+        let varies = |name: &str| {
+            let mut other = [Seen::Sometimes, Seen::Never].into_iter();
+            other.any(|seen| !all(name, seen).is_empty())
+        };
+        let varies = (varies("chart"), varies("repoURL") || varies("url"));
         let has_chart = of("chart").is_some() || is_open("chart");
         let chart = of("chart").filter(|_| !is_unknown);
         // Argo CD has no scheme where a chart comes from a registry.
@@ -73,60 +153,18 @@ pub(super) fn templated(file: &mut File<'_>, is_helmfile: bool) {
                 .or_else(|| of("url"))
                 .filter(|_| !is_unknown)
                 .map_or(Source::Unknown, Source::Address),
-            is_tag: key == "tag",
+            is_tag: lines[index]
+                .1
+                .trim_start()
+                .trim_start_matches("- ")
+                .starts_with("tag:"),
         };
-        let is_pin = match key {
-            "targetRevision" => true,
-            "version" => has_chart,
-            _ => of("url").is_some_and(|url| url.starts_with("oci://")),
-        };
-        if !is_pin {
-            continue;
-        }
-        if written.contains("{{") {
-            if unescaped(unquoted(written)).is_none() {
-                file.unread(index + 1, MADE.to_owned());
-            }
-            remember(file, written, &about.of(Kind::Chart), index + 1);
-            continue;
-        }
-        let kind = if key == "targetRevision" && !has_chart {
-            Kind::Git
-        } else {
-            Kind::Chart
-        };
-        // A branch moves by itself; an alias or the head of a block is no version.
-        let is_branch = kind == Kind::Git && !may_be_pinned(unquoted(written));
-        if is_branch || written.starts_with(['*', '>', '|', '{', '[']) {
-            continue;
-        }
-        let place = if is_helmfile {
-            "helmfile template"
-        } else {
-            "template"
-        };
-        let at = start + line.find(written).unwrap_or_default();
-        let span = at..at + written.len();
-        push(file, at, written, kind, &format!("{place} {key}"), &about);
-        let mut there = file.found.pins.iter_mut();
-        if let Some(pin) = there.find(|pin| is_branched && pin.span == span) {
-            // Read as YAML, the first of all branches is taken for every one.
-            let of = about.of(Kind::Chart);
-            pin.chart.clone_from(&of.chart);
-            pin.source = of.source.clone();
-            // The same holds for what the object runs.
-            if let Some(object) = pin.object.clone() {
-                file.found.facts.objects.push(ObjectFact {
-                    file: file.path.clone(),
-                    object,
-                    chart: of.chart,
-                    source: of.source,
-                });
-            }
-            if is_unknown {
-                pin.why =
-                    Some("of which chart it is depends on a condition of the template".to_owned());
-            }
+        Self {
+            is_artifact: of("url").is_some_and(|url| url.starts_with("oci://")),
+            about,
+            has_chart,
+            varies,
+            is_unknown,
         }
     }
 }

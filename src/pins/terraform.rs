@@ -135,10 +135,14 @@ impl Scanner<'_> {
     /// `<<EOF` or `<<-EOF` up to the line that has the word alone.
     fn heredoc(&mut self) {
         let rest = &self.text[self.at + 2..];
-        let line = rest.lines().next().unwrap_or_default();
-        let word = line.strip_prefix('-').unwrap_or(line).trim_end();
+        let rest = rest.strip_prefix('-').unwrap_or(rest);
+        let length = rest.find(|c: char| !is_of_name(c)).unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(length);
         let is_word = word.starts_with(|c: char| c.is_alphabetic() || c == '_')
-            && word.chars().all(is_of_name);
+            && behind
+                .strip_prefix('\r')
+                .unwrap_or(behind)
+                .starts_with('\n');
         self.at += 2;
         if !is_word {
             return;
@@ -180,13 +184,15 @@ fn blocks(text: &str) -> Vec<Vec<Attribute<'_>>> {
                 found.push(Vec::new());
             }
         }
-        if depth == 1 && is_open && is_start {
-            if let Some((name, start)) = attribute(text, at) {
-                open = Some((name, start));
-                scanner.at = start;
-                is_start = false;
-                continue;
-            }
+        if depth == 1
+            && is_open
+            && is_start
+            && let Some((name, start)) = attribute(text, at)
+        {
+            open = Some((name, start));
+            scanner.at = start;
+            is_start = false;
+            continue;
         }
         let before = text.as_bytes()[at];
         scanner.step();
