@@ -400,13 +400,21 @@ pub(super) fn warehouse(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'
             continue;
         };
         let repo = reader.text(chart, &["repoURL"]).unwrap_or_default();
-        let name = reader
+        // Without a name the address is that of the chart, as in an OCIRepository.
+        let (address, name) = match reader
             .text(chart, &["name"])
-            .or_else(|| repo.strip_prefix("oci://")?.rsplit('/').next());
+            .filter(|name| !name.is_empty())
+        {
+            Some(name) => (repo, Some(name)),
+            None => match repo.trim_end_matches('/').rsplit_once('/') {
+                Some((before, name)) if repo.starts_with("oci://") => (before, Some(name)),
+                _ => (repo, None),
+            },
+        };
         let about = About {
             object: Some(identity(reader, node, "Warehouse")),
             chart: name.map(str::to_owned),
-            source: Source::Address(repo.to_owned()),
+            source: Source::Address(address.to_owned()),
             ..About::default()
         };
         if let Some(range) = reader.at(chart, &["semverConstraint"]) {

@@ -293,3 +293,13 @@ fn a_marker_names_a_chart_by_a_part_of_its_path() {
         assert_eq!(kind(name), Kind::Chart, "{name}");
     }
 }
+
+#[test]
+fn a_warehouse_without_a_name_names_the_chart_by_its_address() {
+    let text = "apiVersion: kargo.akuity.io/v1alpha1\nkind: Warehouse\nmetadata: {name: w}\nspec:\n  subscriptions:\n  - chart: {repoURL: 'oci://r.example.org/charts/web', semverConstraint: ^6.0.0}\n  - chart: {repoURL: 'https://c.example.org', name: api, semverConstraint: ^7.0.0}\n";
+    let all = joined(&[("w.yaml", text)]);
+    assert_eq!(chart(&all, "^6.0.0").as_deref(), Some("web"));
+    assert_eq!(address(&all, "^6.0.0"), "oci://r.example.org/charts");
+    assert_eq!(chart(&all, "^7.0.0").as_deref(), Some("api"));
+    assert_eq!(address(&all, "^7.0.0"), "https://c.example.org");
+}
