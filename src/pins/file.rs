@@ -9,7 +9,7 @@ use super::layer::Layer;
 use super::node::{MOST_VISITS, Reader};
 use super::templates::{self, HOLE, is_made};
 use super::texts::{Variable, parameter, position, unescaped, unquoted, variables};
-use super::{argo, flux, kustomize, lines, others, terraform, values};
+use super::{argo, flux, helmfile, kustomize, lines, others, terraform, values};
 use crate::model::repo_path::RepoPath;
 use crate::yaml::{Node, Stream};
 
@@ -249,9 +249,15 @@ impl<'f> File<'f> {
                 values::chart(self, layer, reader, node);
             }
             _ if name == "fleet.yaml" => others::fleet(self, layer, reader, node),
-            _ if is_helmfile(self.path) => values::helmfile(self, layer, reader, node),
+            _ if is_helmfile(self.path) => helmfile::releases(self, layer, reader, node),
             _ if name.starts_with(".argocd-source") => argo::overrides(self, layer, reader, node),
-            _ => values::data(self, layer, reader, node),
+            // A helmfile may be called anything where another names it.
+            _ => {
+                if helmfile::is_one(reader, node) {
+                    helmfile::releases(self, layer, reader, node);
+                }
+                values::data(self, layer, reader, node);
+            }
         }
     }
 

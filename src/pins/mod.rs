@@ -12,6 +12,7 @@ mod file;
 mod flux;
 mod found;
 mod given;
+mod helmfile;
 mod identity;
 mod join;
 mod kustomize;

@@ -1,6 +1,6 @@
-//! Places in Helm's own files and in data that others read: Chart.yaml, values, helmfile, files of generators.
+//! Places in Helm's own files and in data that others read: Chart.yaml, values, files of generators.
 
-use super::facts::{AliasFact, Scope};
+use super::facts::Scope;
 use super::file::{About, File};
 use super::found::{Kind, Source};
 use super::layer::Layer;
@@ -83,52 +83,6 @@ pub(super) fn chart(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, 
                 &about,
             );
         }
-    }
-}
-
-/// The releases of a helmfile, and the repositories that they may name in any document.
-pub(super) fn helmfile(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &Node) {
-    for repository in reader.items(node, &["repositories"]) {
-        let text = |key: &str| reader.text(repository, &[key]);
-        if let (Some(name), Some(url)) = (text("name"), text("url")) {
-            let address = if text("oci") == Some("true") {
-                format!("oci://{}", url.trim_start_matches("oci://"))
-            } else {
-                url.to_owned()
-            };
-            file.found.facts.aliases.push(AliasFact {
-                file: file.path.clone(),
-                name: name.to_owned(),
-                address,
-            });
-        }
-    }
-    for release in reader.items(node, &["releases"]) {
-        let chart = reader.text(release, &["chart"]).unwrap_or_default();
-        let Some(version) = reader.at(release, &["version"]) else {
-            continue;
-        };
-        let (alias, name) = chart.rsplit_once('/').unwrap_or(("", chart));
-        let source = if alias.starts_with("oci://") {
-            Source::Address(alias.to_owned())
-        } else {
-            Source::Alias(alias.to_owned())
-        };
-        let about = About {
-            object: reader
-                .text(release, &["name"])
-                .map(|name| format!("release/{name}")),
-            chart: Some(name.to_owned()),
-            source,
-            ..About::default()
-        };
-        file.pin(
-            layer,
-            version,
-            Kind::Chart,
-            "helmfile releases version",
-            &about,
-        );
     }
 }
 

@@ -303,3 +303,18 @@ fn a_warehouse_without_a_name_names_the_chart_by_its_address() {
     assert_eq!(chart(&all, "^7.0.0").as_deref(), Some("api"));
     assert_eq!(address(&all, "^7.0.0"), "https://c.example.org");
 }
+
+#[test]
+fn a_helmfile_is_known_by_what_it_has_and_its_templates_are_inherited() {
+    let top = "repositories: [{name: p, url: 'https://p.example.org'}]\ntemplates:\n  d: &d\n    chart: p/foo\n    version: 1.0.0\n  e: {version: 3.0.0}\nreleases:\n- name: a\n  inherit: [{template: d}]\n- name: b\n  chart: p/bar\n  inherit: [{template: d}, {template: e}]\n- name: c\n  inherit: [{template: lost}]\nhelmfiles:\n- path: apps/monitoring.yaml\n- path: git::https://g.example.org/x.git@helmfile.yaml\n";
+    let other = "repositories: [{name: p, url: 'https://q.example.org'}]\nreleases:\n- name: b\n  chart: p/web\n  version: 2.0.0\n";
+    let all = joined(&[("apps/monitoring.yaml", other), ("helmfile.yaml", top)]);
+    assert_eq!(chart(&all, "1.0.0").as_deref(), Some("foo"));
+    assert_eq!(address(&all, "1.0.0"), "https://p.example.org");
+    assert!(pin(&all, "1.0.0").editable);
+    assert_eq!(chart(&all, "3.0.0").as_deref(), Some("bar"));
+    assert_eq!(chart(&all, "2.0.0").as_deref(), Some("web"));
+    assert_eq!(address(&all, "2.0.0"), "https://q.example.org");
+    let unread: Vec<usize> = all.unread.iter().map(|one| one.line).collect();
+    assert_eq!(unread, [14, 17], "{:#?}", all.unread);
+}
