@@ -15,6 +15,7 @@ mod given;
 mod helmfile;
 mod identity;
 mod join;
+mod kinds;
 mod kustomize;
 mod layer;
 mod lines;
