@@ -2,7 +2,7 @@
 //!
 //! Source: Argo CD's CRDs (argoproj.io/v1alpha1) and the documentation of ApplicationSet's generators.
 
-use super::facts::{GeneratorFact, KustomizationFact, Scope};
+use super::facts::{Beside, GeneratorFact, KustomizationFact, Scope};
 use super::file::{About, File};
 use super::flux::identity;
 use super::found::{Form, Kind, Source};
@@ -10,7 +10,7 @@ use super::kustomize;
 use super::layer::Layer;
 use super::node::Reader;
 use super::templates::{self, HOLE, is_made};
-use super::values;
+use super::values::{self, texts_of};
 use crate::model::range::lenient_version;
 use crate::model::repo_path::RepoPath;
 use crate::yaml::{self, Node};
@@ -301,7 +301,9 @@ fn generator(
             continue;
         };
         for element in reader.items(value, &["elements"]) {
-            define(file, layer, element, "ApplicationSet list elements", about);
+            let beside = texts_of("", element);
+            let place = "ApplicationSet list elements";
+            define(file, layer, element, (place, &beside), about);
         }
         if let Some(text) = reader.at(value, &["elementsYaml"])
             && let Some(inner) = layer.inner(text, file.text)
@@ -309,26 +311,24 @@ fn generator(
             let stream = yaml::parse(&inner.text.clone());
             for root in stream.roots() {
                 for element in root.items() {
-                    define(file, &inner, element, "ApplicationSet elementsYaml", about);
+                    let beside = texts_of("", element);
+                    let place = "ApplicationSet elementsYaml";
+                    define(file, &inner, element, (place, &beside), about);
                 }
             }
         }
         for files in reader.items(value, &["files"]) {
             if let Some(glob) = reader.text(files, &["path"]) {
                 file.found.facts.generators.push(GeneratorFact {
-                    reader: Scope::File(file.path.clone()),
+                    reader: file.scope(),
                     glob: glob.trim_start_matches("./").to_owned(),
                 });
             }
         }
         if let Some(values) = reader.at(value, &["values"]) {
-            define(
-                file,
-                layer,
-                values,
-                &format!("ApplicationSet {kind} values"),
-                about,
-            );
+            let beside = texts_of("values", values);
+            let place = format!("ApplicationSet {kind} values");
+            define(file, layer, values, (&place, &beside), about);
         }
         if let Some(template) = reader.at(value, &["template"]) {
             let place = format!("ApplicationSet {kind} template.spec");
@@ -340,21 +340,26 @@ fn generator(
     }
 }
 
-fn define(file: &mut File<'_>, layer: &Layer<'_>, node: &Node, place: &str, about: &About) {
+fn define(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    node: &Node,
+    (place, beside): (&str, &Beside),
+    about: &About,
+) {
     for (key, value) in node.entries() {
         // What an alias stands for is looked at where its anchor is.
         let Some(name) = key.as_str() else {
             continue;
         };
         if value.is_mapping() {
-            define(file, layer, value, place, about);
+            define(file, layer, value, (place, beside), about);
         }
         if !value.as_str().is_some_and(values::may_be_pinned) {
             continue;
         }
         if let Some(pin) = file.pin_of(layer, value, Kind::Chart, place, about) {
-            let scope = Scope::File(file.path.clone());
-            file.define(scope, name, pin);
+            file.define(file.scope(), name, pin, beside);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! [`Facts`]: what a file says that pins of other files may depend on. Data only; [`super::join`] draws the conclusions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::found::{Kind, Pin, Source};
 use super::given::Given;
@@ -172,8 +173,9 @@ pub struct Use {
 pub enum Scope {
     /// Flux's variables, `${name}`: anywhere in the repository.
     Flux,
-    /// Parameters of a template, `{{.name}}` or `<< inputs.name >>`: in the same file.
-    File(RepoPath),
+    /// Parameters of a template, `{{.name}}` or `<< inputs.name >>`: in the same object of the same file, which its number there tells from others. A file of data has
+    /// no such object, and 0.
+    File(RepoPath, usize),
     /// Values of a chart, `{{ .Values.name }}`: in a values file of the chart's folder.
     Chart(Option<RepoPath>),
 }
@@ -189,7 +191,14 @@ pub struct Of {
     pub source: Source,
     /// Whether the place takes one tag and no range.
     pub is_tag: bool,
+    /// The chart's name with parameters in it, where they make it.
+    pub made_chart: Option<String>,
+    /// The address with parameters in it, where they make it.
+    pub made_address: Option<String>,
 }
+
+/// Texts by their names: whole ways, as in `haptic.name`.
+pub(super) type Beside = Arc<BTreeMap<String, String>>;
 
 /// Where a variable gets its value.
 #[derive(Debug)]
@@ -200,4 +209,6 @@ pub struct Definition {
     pub name: String,
     /// The pin that it is, if a version is used under that name.
     pub pin: Pin,
+    /// What the same element of a generator, or the same file of data, says by other names.
+    pub beside: Beside,
 }

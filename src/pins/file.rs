@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::facts::{Definition, Facts, ObjectFact, Of, Scope, Use};
+use super::facts::{Beside, Definition, Facts, ObjectFact, Of, Scope, Use};
 use super::found::{Form, Kind, Pin, Source, Unread};
 use super::kinds::{group_of, is_helmfile, is_template, known_parts, texts_of_lines};
 use super::layer::Layer;
@@ -33,6 +33,8 @@ pub(super) struct File<'a> {
     /// Strings over several lines of a template, which are no lines of it.
     pub(super) skipped: Vec<Range<usize>>,
     visits: &'a Cell<usize>,
+    /// Objects with parameters of their own so far, and which of them is looked at.
+    scopes: (usize, usize),
 }
 
 /// What a pin is of, as its place says.
@@ -62,8 +64,19 @@ impl About {
             chart: self.chart.clone().filter(|chart| !is_made(chart)),
             source: self.source.if_known(),
             is_tag: self.is_tag,
+            made_chart: self.chart.as_deref().and_then(made),
+            made_address: match &self.source {
+                Source::Address(address) => made(address),
+                _ => None,
+            },
         }
     }
+}
+
+/// A text that parameters make a part of.
+fn made(text: &str) -> Option<String> {
+    let is_filled = !text.contains(HOLE) && parameter(text).is_some();
+    is_filled.then(|| text.to_owned())
 }
 
 /// Looks at a file.
@@ -75,6 +88,7 @@ pub fn look(path: &RepoPath, text: &str) -> Findings {
         found: Findings::default(),
         skipped: Vec::new(),
         visits: &visits,
+        scopes: (0, 0),
     };
     let name = path.name();
     if name.ends_with(".tf") {
@@ -203,6 +217,12 @@ impl<'f> File<'f> {
             }
             return;
         }
+        // What such an object has inside may read its parameters.
+        let is_scope = matches!(kind, "ApplicationSet" | "ResourceSet") && self.scopes.1 == 0;
+        if is_scope {
+            self.scopes.0 += 1;
+            self.scopes.1 = self.scopes.0;
+        }
         match group {
             "helm.toolkit.fluxcd.io"
             | "source.toolkit.fluxcd.io"
@@ -246,6 +266,9 @@ impl<'f> File<'f> {
                 }
                 values::data(self, layer, reader, node);
             }
+        }
+        if is_scope {
+            self.scopes.1 = 0;
         }
     }
 
@@ -324,18 +347,27 @@ impl<'f> File<'f> {
         }
     }
 
+    /// Where parameters that are read here are defined.
+    pub(super) fn scope(&self) -> Scope {
+        Scope::File(self.path.clone(), self.scopes.1)
+    }
+
     /// Remembers that a parameter of a template stands at a version's place.
     fn parameter(&mut self, path: &str, of: Of, line: usize) {
         let name = path.rsplit('.').next().unwrap_or_default().to_owned();
-        self.uses(Scope::File(self.path.clone()), &name, of, line);
+        self.uses(self.scope(), &name, of, line);
         if let Some(used) = self.found.facts.uses.last_mut() {
             used.path = path.to_owned();
         }
     }
 
     /// Remembers that a name stands at a version's place.
-    pub(super) fn uses(&mut self, scope: Scope, name: &str, of: Of, line: usize) {
+    pub(super) fn uses(&mut self, scope: Scope, name: &str, mut of: Of, line: usize) {
         let is_whole = matches!(scope, Scope::Chart(_));
+        if is_whole {
+            // Values of a chart say themselves what stands beside them.
+            (of.made_chart, of.made_address) = (None, None);
+        }
         self.found.facts.uses.push(Use {
             scope,
             name: name.to_owned(),
@@ -365,12 +397,13 @@ impl<'f> File<'f> {
     }
 
     /// Remembers a definition of a name.
-    pub(super) fn define(&mut self, scope: Scope, name: &str, mut pin: Pin) {
+    pub(super) fn define(&mut self, scope: Scope, name: &str, mut pin: Pin, beside: &Beside) {
         pin.defines = Some(name.to_owned());
         self.found.facts.definitions.push(Definition {
             scope,
             name: name.to_owned(),
             pin,
+            beside: Beside::clone(beside),
         });
     }
 

@@ -350,6 +350,7 @@ fn define(
     place: &str,
     about: &About,
 ) {
+    let beside = values::texts_of("", variables);
     for (key, value) in variables.entries() {
         let (Some(name), Some(node)) = (key.as_str(), reader.resolve(value)) else {
             continue;
@@ -362,11 +363,11 @@ fn define(
         }
         if let Some(pin) = file.pin_of(layer, node, Kind::Chart, place, about) {
             let scope = if place.starts_with("ResourceSet") {
-                Scope::File(file.path.clone())
+                file.scope()
             } else {
                 Scope::Flux
             };
-            file.define(scope, name, pin);
+            file.define(scope, name, pin, &beside);
         }
     }
 }

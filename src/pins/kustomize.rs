@@ -2,7 +2,7 @@
 //!
 //! Source: the kustomization file's reference of kustomize 5 (`helmCharts`, `images`, `patches`, `patchesStrategicMerge`, `patchesJson6902`).
 
-use super::facts::{KustomizationFact, PatchFact, Scope};
+use super::facts::{Beside, KustomizationFact, PatchFact, Scope};
 use super::file::{About, File};
 use super::found::{Form, Kind, Pin, Source};
 use super::layer::Layer;
@@ -154,7 +154,7 @@ fn literals(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, node: &N
         let place = "kustomization configMapGenerator literals";
         let of = (literal, version);
         if let Some(pin) = part_of(file, layer, of, Kind::Chart, place, &about) {
-            file.define(Scope::Flux, name, pin);
+            file.define(Scope::Flux, name, pin, &Beside::default());
         }
     }
 }

@@ -1,6 +1,9 @@
 //! What a string at a version's place may hold instead of a version: variables of Flux, parameters of templates.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+
+use super::templates::is_made;
 
 /// A variable of Flux in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +58,29 @@ pub(super) fn parameter(text: &str) -> Option<&str> {
     let path = path.split(['|', ' ']).next().unwrap_or_default();
     let path = path.trim_start_matches(['.', '$']);
     Some(path.strip_prefix("inputs.").unwrap_or(path))
+}
+
+/// A text with parameters in it, as the values of one element make it. Nothing where one of them has no plain value there, or is changed by a function.
+pub(super) fn filled(text: &str, values: &BTreeMap<String, String>) -> Option<String> {
+    let mut whole = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("{{").or_else(|| rest.find("<<")) {
+        let close = if rest[start..].starts_with('{') {
+            "}}"
+        } else {
+            ">>"
+        };
+        let end = start + rest[start..].find(close)? + 2;
+        let inner = rest[start + 2..end - 2].trim_matches(|c: char| c == '-' || c.is_whitespace());
+        if inner.contains([' ', '|', '(']) {
+            return None;
+        }
+        whole.push_str(&rest[..start]);
+        whole.push_str(values.get(parameter(&rest[start..end])?)?);
+        rest = &rest[end..];
+    }
+    whole.push_str(rest);
+    (!is_made(&whole)).then_some(whole)
 }
 
 /// What a Helm template makes of escaped braces: `{{ "{{" }}.version{{ "}}" }}` and ``{{`{{ .version }}`}}`` are for an ApplicationSet.

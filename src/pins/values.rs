@@ -1,6 +1,8 @@
 //! Places in Helm's own files and in data that others read: Chart.yaml, values, files of generators.
 
-use super::facts::Scope;
+use std::collections::BTreeMap;
+
+use super::facts::{Beside, Scope};
 use super::file::{About, File};
 use super::found::{Kind, Source};
 use super::layer::Layer;
@@ -140,11 +142,48 @@ pub(super) fn data(file: &mut File<'_>, layer: &Layer<'_>, reader: Reader<'_>, n
         super::kustomize::operations(file, layer, reader, node, None, "patch file");
     }
     let mut route = Vec::new();
-    keys(file, layer, node, &mut route);
+    let is_values = file.path.name().starts_with("values");
+    let beside = if is_values {
+        Beside::default()
+    } else {
+        texts_of("", node)
+    };
+    keys(file, layer, node, &mut route, &beside);
+}
+
+/// The short texts of a mapping and of those in it, by their whole ways below a name.
+pub(super) fn texts_of(below: &str, node: &Node) -> Beside {
+    fn add(all: &mut BTreeMap<String, String>, below: &str, node: &Node) {
+        for (key, value) in node.entries() {
+            let Some(key) = key.as_str() else {
+                continue;
+            };
+            let way = if below.is_empty() {
+                key.to_owned()
+            } else {
+                format!("{below}.{key}")
+            };
+            match value.as_str() {
+                Some(text) if text.len() <= 256 => {
+                    all.insert(way, text.to_owned());
+                }
+                _ => add(all, &way, value),
+            }
+        }
+    }
+    let mut all = BTreeMap::new();
+    add(&mut all, below, node);
+    Beside::new(all)
 }
 
 /// Keys that mean a version by their name, and others that a template may read.
-fn keys<'a>(file: &mut File<'_>, layer: &Layer<'_>, node: &'a Node, route: &mut Vec<&'a str>) {
+fn keys<'a>(
+    file: &mut File<'_>,
+    layer: &Layer<'_>,
+    node: &'a Node,
+    route: &mut Vec<&'a str>,
+    beside: &Beside,
+) {
     for (key, value) in node.entries() {
         // What an alias stands for is looked at where its anchor is.
         let Some(name) = key.as_str() else {
@@ -152,12 +191,12 @@ fn keys<'a>(file: &mut File<'_>, layer: &Layer<'_>, node: &'a Node, route: &mut 
         };
         route.push(name);
         if value.is_mapping() {
-            keys(file, layer, value, route);
+            keys(file, layer, value, route, beside);
         } else if value.is_sequence() {
             route.push("*");
             value
                 .items()
-                .for_each(|item| keys(file, layer, item, route));
+                .for_each(|item| keys(file, layer, item, route, beside));
             route.pop();
         } else if value.as_str().is_some_and(may_be_pinned) {
             let parent = route.iter().rev().nth(1).filter(|parent| **parent != "*");
@@ -175,9 +214,9 @@ fn keys<'a>(file: &mut File<'_>, layer: &Layer<'_>, node: &'a Node, route: &mut 
                 let scope = if file.path.name().starts_with("values") {
                     Scope::Chart(file.path.parent())
                 } else {
-                    Scope::File(file.path.clone())
+                    Scope::File(file.path.clone(), 0)
                 };
-                file.define(scope, &route.join("."), pin);
+                file.define(scope, &route.join("."), pin, beside);
             }
         }
         route.pop();

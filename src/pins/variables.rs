@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::facts::{Definition, GeneratorFact, Of, Scope, Substitution, Use};
+use super::facts::{Beside, Definition, GeneratorFact, Of, Scope, Substitution, Use};
 use super::found::{Form, Kind, Pin, Source, Unread};
 use super::given::Given;
+use super::texts::filled;
 use super::values;
 use crate::model::pattern::fits;
 use crate::model::repo_path::RepoPath;
@@ -63,6 +64,7 @@ impl Variables {
                 scope,
                 name,
                 mut pin,
+                beside,
             } = definition;
             if is_map(&pin) && !beaten.read.contains(&index) {
                 continue;
@@ -75,7 +77,8 @@ impl Variables {
                     met.insert(key);
                 }
             }
-            if let (Scope::File(_) | Scope::Chart(_), Some(readers)) = (&key.0, by_path.get(&key.1))
+            if let (Scope::File(..) | Scope::Chart(_), Some(readers)) =
+                (&key.0, by_path.get(&key.1))
             {
                 let of_files = |reader: &&(Scope, Of)| {
                     self.generators
@@ -96,11 +99,7 @@ impl Variables {
             let kinds: BTreeSet<Kind> = of.iter().map(|one| one.kind).collect();
             match of.as_slice() {
                 [one] => {
-                    pin.kind = one.kind;
-                    // Where a template makes the name, what stands beside the version says it.
-                    let beside = pin.chart.take().filter(|_| one.kind == Kind::Chart);
-                    pin.chart = one.chart.clone().or(beside);
-                    pin.source.clone_from(&one.source);
+                    give(&mut pin, one, &beside, matches!(scope, Scope::File(..)));
                 }
                 _ => pin.why = Some(format!("`{name}` is read by more than one chart")),
             }
@@ -216,6 +215,30 @@ impl Variables {
     }
 }
 
+/// Gives a definition what the version is of. Parameters of an element are filled in from the same element.
+fn give(pin: &mut Pin, one: &Of, beside: &Beside, is_element: bool) {
+    pin.kind = one.kind;
+    // Where a template makes the name, what stands beside the version says it.
+    let guess = pin.chart.take().filter(|_| one.kind == Kind::Chart);
+    pin.chart = match one.made_chart.as_ref().filter(|_| is_element) {
+        Some(text) => filled(text, beside),
+        None => one.chart.clone().or(guess),
+    };
+    // Argo CD has no scheme where a chart comes from a registry.
+    let made = one.made_address.as_ref().filter(|_| is_element);
+    let address = made.map(|text| {
+        let whole = filled(text, beside)?;
+        let rest = whole
+            .strip_prefix("oci://")
+            .filter(|rest| rest.contains("://"));
+        Some(rest.map_or(whole.clone(), str::to_owned))
+    });
+    pin.source = match address {
+        Some(address) => address.map_or(Source::Unknown, Source::Address),
+        None => one.source.clone(),
+    };
+}
+
 #[derive(Debug, Default)]
 struct Beaten {
     /// Definitions that a Kustomization reads.
@@ -287,7 +310,7 @@ fn undefined(uses: &[Use], met: &BTreeSet<(Scope, String)>) -> Vec<Unread> {
                 "the version is the variable `{}`, and no version under that name is in this repository",
                 used.name
             ),
-            Scope::File(_) => format!(
+            Scope::File(..) => format!(
                 "the version is the parameter `{}`, and no version under that name is where this file takes parameters from",
                 used.path
             ),

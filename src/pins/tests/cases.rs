@@ -318,3 +318,52 @@ fn a_helmfile_is_known_by_what_it_has_and_its_templates_are_inherited() {
     let unread: Vec<usize> = all.unread.iter().map(|one| one.line).collect();
     assert_eq!(unread, [14, 17], "{:#?}", all.unread);
 }
+
+fn set(name: &str, generators: &str, source: &str) -> String {
+    format!(
+        "---\napiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: {name}}}\nspec:\n  generators: [{generators}]\n  template: {{spec: {{source: {source}}}}}\n"
+    )
+}
+
+#[test]
+fn the_chart_is_that_of_the_same_element_or_data() {
+    let made = "{repoURL: '{{repo}}', chart: '{{chart}}', targetRevision: '{{version}}'}";
+    let elements = "{list: {elements: [{repo: 'https://p.example.org', chart: foo, version: 1.0.0}, {repo: r.example.org/x, chart: bar, version: 2.0.0}, {version: 3.0.0}]}}";
+    let data = set(
+        "data",
+        "{git: {files: [{path: 'data/*.yaml'}]}}",
+        "{repoURL: 'https://c.example.org', chart: '{{.redis.name}}', targetRevision: '{{.redis.version}}'}",
+    );
+    let all = joined(&[
+        ("data.yaml", &data),
+        (
+            "data/a.yaml",
+            "redis:\n  name: redis-cluster\n  version: 9.0.0\n",
+        ),
+        ("list.yaml", &set("list", elements, made)),
+    ]);
+    assert_eq!(chart(&all, "1.0.0").as_deref(), Some("foo"));
+    assert_eq!(address(&all, "1.0.0"), "https://p.example.org");
+    assert_eq!(chart(&all, "2.0.0").as_deref(), Some("bar"));
+    assert_eq!(address(&all, "2.0.0"), "oci://r.example.org/x");
+    assert_eq!(chart(&all, "3.0.0"), None);
+    assert_eq!(chart(&all, "9.0.0").as_deref(), Some("redis-cluster"));
+}
+
+#[test]
+fn parameters_are_those_of_their_own_object() {
+    let one = set(
+        "one",
+        "{list: {elements: [{version: 1.0.0}]}}",
+        "{repoURL: 'https://p.example.org', chart: foo, targetRevision: '{{version}}'}",
+    );
+    let two = set(
+        "two",
+        "{list: {elements: [{version: 1.0.5}]}}",
+        "{repoURL: 'https://p.example.org', chart: bar, targetRevision: 2.0.0, helm: {parameters: [{name: k8s, value: '{{version}}'}]}}",
+    );
+    let all = joined(&[("as.yaml", &[one, two].concat())]);
+    let values: Vec<&str> = all.pins.iter().map(|pin| pin.value.as_str()).collect();
+    assert_eq!(values, ["1.0.0", "2.0.0"]);
+    assert_eq!(chart(&all, "1.0.0").as_deref(), Some("foo"));
+}
