@@ -322,7 +322,7 @@ fn notes(moves: &[Move]) -> Vec<String> {
         notes.extend(note.filter(|note| !notes.contains(note)));
     }
     for Move { pin, version, .. } in moves.iter().filter(|one| is_haptic(&one.pin)) {
-        if let (Some(from), Some(to)) = (lenient_version(&pin.value), lenient_version(version)) {
+        if let (Some(from), Some(to)) = (pin.version(), lenient_version(version)) {
             for note in haptic::notes::upgrade_notes(&from, &to) {
                 if !notes.iter().any(|known| known == note) {
                     notes.push(note.to_owned());

@@ -94,7 +94,7 @@ impl Upgrade<'_> {
         if let Some(why) = rule.rejection(&version) {
             return Err(rejected(&version, name, why).into());
         }
-        let current = lenient_version(&pin.value);
+        let current = pin.version();
         let is_lower = current.is_some_and(|current| version.cmp_precedence(&current).is_lt());
         if is_haptic(pin) && is_lower {
             return Ok(Some(Next::IsHigher(lower(&version, pin))));
@@ -144,7 +144,7 @@ impl Upgrade<'_> {
             return Ok(Next::Stays(why.clone()));
         }
         let current = match pin.form {
-            Form::Exact => lenient_version(&pin.value),
+            Form::Exact => pin.version(),
             Form::Range => return self.asked_of_range(chart, pin, (&known, &version), rule),
             // Neither is ordered; who names a version means it.
             Form::Snapshot | Form::Tag => {

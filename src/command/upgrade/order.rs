@@ -137,7 +137,7 @@ fn version_of(pin: &Pin) -> Option<Version> {
         (Kind::Git, Form::Exact | Form::Ref) => {
             lenient_version(&pin.value[tag_prefix(&pin.value)?.len()..])
         }
-        (_, Form::Exact) => lenient_version(&pin.value),
+        (_, Form::Exact) => pin.version(),
         _ => None,
     }
 }

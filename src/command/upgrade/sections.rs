@@ -109,7 +109,7 @@ fn notes(
     new: &str,
 ) -> Option<Section> {
     let to = lenient_version(new)?;
-    let from = lenient_version(&one.pin.value);
+    let from = one.pin.version();
     let known = published.of(chart).ok()?;
     let mut passed: Vec<(Version, String)> = known
         .iter()
