@@ -9,6 +9,7 @@ mod differences;
 pub mod history;
 pub mod identity;
 pub mod journal;
+pub mod remote;
 pub mod sign;
 pub mod target;
 pub mod trees;

@@ -241,7 +241,7 @@ pub fn check_committable(repository: &Repository, head: &Head) -> Result<()> {
 }
 
 /// libgit2 reads git's usual files; where the environment names others (as tests and CI do), those count, as for git itself.
-fn config(repository: Option<&Repository>, env: &Env) -> Result<Config, git2::Error> {
+pub(super) fn config(repository: Option<&Repository>, env: &Env) -> Result<Config, git2::Error> {
     let global = env.get("GIT_CONFIG_GLOBAL");
     let no_system = env
         .get("GIT_CONFIG_NOSYSTEM")

@@ -8,13 +8,13 @@ use haptic_scaffold::model::env::Env;
 use haptic_scaffold::registry::{HttpRegistry, Registry as _};
 
 /// A server of bare repositories. It is ended by its own program.
-struct GitServer {
+pub(super) struct GitServer {
     program: String,
     said: Value,
 }
 
 impl GitServer {
-    fn start(env: &TestEnv, arguments: &[&str]) -> Option<Self> {
+    pub(super) fn start(env: &TestEnv, arguments: &[&str]) -> Option<Self> {
         let program = kit::file("peers/gitserve.py")?.display().to_string();
         kit::program("python3")?;
         let mut all = vec!["up"];
@@ -27,8 +27,16 @@ impl GitServer {
         })
     }
 
-    fn at(&self, name: &str) -> &str {
+    pub(super) fn at(&self, name: &str) -> &str {
         self.said[name].as_str().unwrap_or_default()
+    }
+
+    /// Tells the server to do something, such as to refuse.
+    pub(super) fn tell(&self, name: &str, what: &Value) {
+        let address = format!("{}/_/{name}", self.at("url"));
+        ureq::post(&address)
+            .send(what.to_string())
+            .unwrap_or_else(|why| panic!("{name}: {why}"));
     }
 
     /// A repository with tags, one of them with a text of its own.

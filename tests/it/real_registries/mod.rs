@@ -16,6 +16,7 @@ mod faults;
 mod git_servers;
 mod helm;
 mod oci;
+mod pushes;
 
 /// The simulator, with registries alone. It ends with the test.
 struct Sim {

@@ -1,0 +1,311 @@
+//! [`Address`]: where a remote is, and by which way it is reached.
+//!
+//! Owns what is shown of an address, and the rule that a login belongs to one origin.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+
+use secrecy::SecretString;
+use ureq::http::Uri;
+
+use super::error::Why;
+
+/// Where a remote is.
+#[derive(Debug, Clone)]
+pub enum Address {
+    /// Smart HTTP.
+    Http(HttpAddress),
+    /// The user's `ssh`.
+    Ssh(SshAddress),
+    /// A repository of this machine.
+    Path(String),
+}
+
+/// An address of HTTP without user and password, which stand beside it.
+#[derive(Debug, Clone)]
+pub struct HttpAddress {
+    /// Scheme, host, port and path, without a slash at the end.
+    pub(super) base: String,
+    pub(super) origin: Origin,
+    /// The user that the address names.
+    pub(super) user: Option<String>,
+    /// The password that the address holds.
+    pub(super) password: Option<SecretString>,
+}
+
+/// An address of SSH.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SshAddress {
+    /// `user@host`; `git` where the address names no user, as forges want it.
+    pub(super) host: String,
+    pub(super) port: Option<u16>,
+    pub(super) path: String,
+}
+
+/// Whom a login belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) is_plain: bool,
+    /// Lower case, an IPv6 address in its brackets.
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl Origin {
+    pub(super) fn is_loopback(&self) -> bool {
+        let inner = self.host.trim_start_matches('[').trim_end_matches(']');
+        // `127.evil.example` is somebody's name, so only whole addresses count.
+        self.host == "localhost"
+            || inner.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback())
+            || inner.parse::<Ipv6Addr>().is_ok_and(|ip| ip.is_loopback())
+    }
+
+    /// Whether nobody on the way can read what is sent.
+    pub(super) fn is_private(&self) -> bool {
+        !self.is_plain || self.is_loopback()
+    }
+
+    /// The host, with its port where it isn't the usual one.
+    pub(super) fn authority(&self) -> String {
+        let usual = if self.is_plain { 80 } else { 443 };
+        if self.port == usual {
+            self.host.clone()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
+    pub(super) fn scheme(&self) -> &'static str {
+        if self.is_plain { "http" } else { "https" }
+    }
+}
+
+impl HttpAddress {
+    /// Reads an address, for a remote or from a redirect.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (scheme, rest) = text.split_once("://")?;
+        let (authority, path) = rest
+            .find('/')
+            .map_or((rest, ""), |at| (&rest[..at], &rest[at..]));
+        let (login, host) = authority
+            .rsplit_once('@')
+            .map_or((None, authority), |(login, host)| (Some(login), host));
+        let is_plain = match scheme.to_ascii_lowercase().as_str() {
+            "http" => true,
+            "https" => false,
+            _ => return None,
+        };
+        let scheme = if is_plain { "http" } else { "https" };
+        let base = format!("{scheme}://{host}{}", path.trim_end_matches('/'));
+        let uri: Uri = base.parse().ok()?;
+        let host = uri.host().filter(|host| !host.is_empty())?;
+        let origin = Origin {
+            is_plain,
+            host: host.to_ascii_lowercase(),
+            port: uri.port_u16().unwrap_or(if is_plain { 80 } else { 443 }),
+        };
+        let (user, password) = login.map_or((None, None), |login| match login.split_once(':') {
+            Some((user, password)) => (Some(user), Some(password)),
+            None => (Some(login), None),
+        });
+        Some(Self {
+            base,
+            origin,
+            user: user.filter(|user| !user.is_empty()).map(decoded),
+            password: password
+                .filter(|password| !password.is_empty())
+                .map(|password| SecretString::from(decoded(password))),
+        })
+    }
+}
+
+impl Address {
+    /// Reads an address as git does; a relative path starts at `folder`.
+    ///
+    /// # Errors
+    /// [`Why::Address`] for schemes that aren't known and for texts that a program would take for an option.
+    pub fn parse(text: &str, folder: &Path) -> Result<Self, Why> {
+        let refused = |why: &str| Why::Address(why.to_owned());
+        if text.is_empty() || text.chars().any(char::is_control) {
+            return Err(refused("the address is empty or has control characters"));
+        }
+        if let Some((scheme, rest)) = text.split_once("://") {
+            return match scheme.to_ascii_lowercase().as_str() {
+                "http" | "https" => HttpAddress::parse(text)
+                    .filter(|address| !address.base.contains(['?', '#']))
+                    .map(Self::Http)
+                    .ok_or_else(|| refused("the address can't be read")),
+                "ssh" | "git+ssh" | "ssh+git" => ssh_url(rest).map(Self::Ssh),
+                "file" => Ok(Self::Path(decoded(rest))),
+                _ => Err(refused("the address has a scheme that isn't known")),
+            };
+        }
+        let before_path = text.split('/').next().unwrap_or_default();
+        if before_path.contains("::") {
+            // `NAME::…` is a remote helper of git's, which may run anything.
+            return Err(refused("addresses of git's remote helpers aren't asked"));
+        }
+        match text.split_once(':') {
+            Some((host, path)) if before_path.contains(':') => {
+                let (user, host) = user_and_host(host)?;
+                SshAddress::checked(&user, &host, None, path).map(Self::Ssh)
+            }
+            _ => Ok(Self::Path(folder.join(text).display().to_string())),
+        }
+    }
+
+    /// The address without user and password.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Http(address) => address.base.clone(),
+            Self::Ssh(address) => {
+                let port = address
+                    .port
+                    .map_or_else(String::new, |port| format!(":{port}"));
+                let slash = if address.path.starts_with('/') {
+                    ""
+                } else {
+                    "/"
+                };
+                format!("ssh://{}{port}{slash}{}", address.host, address.path)
+            }
+            Self::Path(path) => path.clone(),
+        }
+    }
+}
+
+impl SshAddress {
+    fn checked(user: &str, host: &str, port: Option<u16>, path: &str) -> Result<Self, Why> {
+        let is_option = |text: &str| text.starts_with('-');
+        if host.is_empty() || path.is_empty() || [user, host, path].into_iter().any(is_option) {
+            return Err(Why::Address(
+                "the address lacks a host or path, or begins one with `-`".to_owned(),
+            ));
+        }
+        Ok(Self {
+            host: format!("{user}@{host}"),
+            port,
+            path: path.to_owned(),
+        })
+    }
+}
+
+fn ssh_url(rest: &str) -> Result<SshAddress, Why> {
+    let unread = || Why::Address("the address can't be read".to_owned());
+    let (authority, path) = rest.split_at(rest.find('/').ok_or_else(unread)?);
+    let (user, host) = user_and_host(authority)?;
+    let (host, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => {
+            (name.to_owned(), Some(port.parse().map_err(|_| unread())?))
+        }
+        _ => (host, None),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let path = decoded(path);
+    // git's way to name a home: the slash before it belongs to the address.
+    let path = path
+        .strip_prefix('/')
+        .filter(|home| home.starts_with('~'))
+        .unwrap_or(&path);
+    SshAddress::checked(&user, host, port, path)
+}
+
+/// The user is `git` where none is named; SSH takes no password from an address.
+fn user_and_host(authority: &str) -> Result<(String, String), Why> {
+    match authority.rsplit_once('@') {
+        Some((user, _)) if user.contains(':') => Err(Why::Address(
+            "the address carries a password, which SSH doesn't take and every process could read"
+                .to_owned(),
+        )),
+        Some((user, host)) => Ok((decoded(user), host.to_owned())),
+        None => Ok(("git".to_owned(), authority.to_owned())),
+    }
+}
+
+/// Resolves `%2F` and the like; what isn't a code stays.
+fn decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = text
+            .get(at + 1..at + 3)
+            .filter(|code| bytes[at] == b'%' && code.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .and_then(|code| u8::from_str_radix(code, 16).ok());
+        plain.push(code.unwrap_or(bytes[at]));
+        at += if code.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use secrecy::ExposeSecret as _;
+
+    fn shown(text: &str) -> String {
+        Address::parse(text, Path::new("/work")).unwrap().shown()
+    }
+
+    #[test]
+    fn each_way_is_known_and_nothing_secret_is_shown() {
+        let cases = [
+            (
+                "https://H.example.org/a/b.git/",
+                "https://H.example.org/a/b.git",
+            ),
+            (
+                "https://bot:geheim@h.example.org:8443/a",
+                "https://h.example.org:8443/a",
+            ),
+            (
+                "ssh://h.example.org:2222/a.git",
+                "ssh://git@h.example.org:2222/a.git",
+            ),
+            ("ssh://bot@[::1]:22/~/a", "ssh://bot@::1:22/~/a"),
+            (
+                "git@h.example.org:co/ops/fleet.git",
+                "ssh://git@h.example.org/co/ops/fleet.git",
+            ),
+            ("h.example.org:a", "ssh://git@h.example.org/a"),
+            ("file:///srv/a%20b.git", "/srv/a b.git"),
+            ("../a.git", "/work/../a.git"),
+            ("/srv/a:b.git", "/srv/a:b.git"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(shown(text), expected);
+        }
+    }
+
+    #[test]
+    fn what_a_program_would_misread_is_refused_without_being_repeated() {
+        for text in [
+            "",
+            "ext::sh -c x",
+            "git://h/a",
+            "-oProxyCommand=x:y",
+            "ssh://-oProxyCommand=x/a",
+            "h:-x",
+            "ssh://u:geheim@h/a",
+            "https://h/a?token=geheim",
+            "https:///a",
+            "a\nb",
+        ] {
+            let why = Address::parse(text, Path::new("/"))
+                .unwrap_err()
+                .to_string();
+            assert!(!why.contains("geheim"), "{text}: {why}");
+        }
+    }
+
+    #[test]
+    fn the_login_of_an_address_is_kept_apart() {
+        let address = HttpAddress::parse("https://bot:a%40b@h.example.org/x").unwrap();
+        assert_eq!(address.user.as_deref(), Some("bot"));
+        assert_eq!(address.password.as_ref().unwrap().expose_secret(), "a@b");
+        assert!(!format!("{address:?}").contains("a@b"));
+        let local = |text| HttpAddress::parse(text).unwrap().origin.is_private();
+        assert!(local("http://127.0.0.1:80/a") && local("http://[::1]/a") && local("https://h/a"));
+        assert!(!local("http://127.evil.example/a") && !local("http://h/a"));
+    }
+}

@@ -1,0 +1,306 @@
+//! A connection through a program: the user's `ssh`, or `git` for a repository of this machine.
+//!
+//! Owns the pipes, the limits of time and the end of the program. Nobody is asked for a password: the programs fail instead. `ssh` is the
+//! user's own, so keys, agent, known hosts and proxies are as its configuration says.
+
+use std::io::{ErrorKind, Read, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use zeroize::Zeroizing;
+
+use super::Service;
+use super::address::SshAddress;
+use super::error::Why;
+use super::packets::{Advertisement, Answer, lines};
+use crate::model::env::Env;
+
+/// How long a server may take to say what it has.
+const LIST_LIMIT: Duration = Duration::from_secs(60);
+/// How long it may take to accept a push: hooks may run long.
+pub(super) const PUSH_LIMIT: Duration = Duration::from_secs(300);
+/// The most that is read of a program, in bytes.
+pub(super) const MOST: usize = 64 << 20;
+
+/// Variables that lead git to another repository, or make it say more than it should.
+const DROPPED: [&str; 10] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_CONFIG",
+    "GIT_PREFIX",
+    "GIT_CURL_VERBOSE",
+];
+
+/// A program that isn't started yet.
+pub(super) struct Program {
+    command: Command,
+    name: &'static str,
+}
+
+impl Program {
+    fn new(name: &'static str, program: &str, env: &Env, folder: &Path) -> Self {
+        let kept = env.all().filter(|(name, _)| {
+            !DROPPED.contains(&name.as_str()) && !name.starts_with("GIT_TRACE")
+        });
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .envs(kept)
+            .envs([
+                ("GIT_TERMINAL_PROMPT", "0"),
+                ("GIT_ASKPASS", ""),
+                // The credential manager of Git for Windows opens windows otherwise.
+                ("GCM_INTERACTIVE", "never"),
+                ("SSH_ASKPASS", ""),
+                ("SSH_ASKPASS_REQUIRE", "never"),
+                ("LC_ALL", "C"),
+            ])
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Self { command, name }
+    }
+
+    /// git with arguments.
+    pub(super) fn git(env: &Env, arguments: &[&str], folder: &Path) -> Self {
+        let mut it = Self::new("git", "git", env, folder);
+        it.command.args(arguments);
+        it
+    }
+
+    /// The service of a repository of this machine. git runs its hooks, which libgit2 doesn't.
+    pub(super) fn local(env: &Env, service: Service, path: &str, folder: &Path) -> Self {
+        Self::git(env, &[service.short(), "--", path], folder)
+    }
+
+    /// The service of a repository behind SSH. `configured` is git's `core.sshCommand`.
+    pub(super) fn ssh(
+        env: &Env,
+        configured: Option<&str>,
+        service: Service,
+        address: &SshAddress,
+        folder: &Path,
+    ) -> Self {
+        // `GIT_SSH` is a program and not a command: its path may hold blanks.
+        let program = || env.get("GIT_SSH").map(|path| quoted(&path));
+        let command = env
+            .get("GIT_SSH_COMMAND")
+            .or_else(|| configured.map(str::to_owned))
+            .or_else(program)
+            .unwrap_or_else(|| "ssh".to_owned());
+        let mut it = Self::new("ssh", "sh", env, folder);
+        it.command
+            .args(["-c", &format!("{command} \"$@\""), "ssh"])
+            .args(["-oBatchMode=yes", "-oConnectTimeout=20"]);
+        if let Some(port) = address.port {
+            it.command.args(["-p", &port.to_string()]);
+        }
+        it.command.arg(&address.host).arg(format!(
+            "git-{} {}",
+            service.short(),
+            quoted(&address.path)
+        ));
+        it
+    }
+
+    /// Runs it to its end and returns what it prints, if it succeeds in time.
+    pub(super) fn output(self, input: &[u8], limit: Duration) -> Option<Zeroizing<Vec<u8>>> {
+        let mut running = self.start().ok()?;
+        running.write(input);
+        running.read_until(limit, |_| false).ok()?;
+        let is_good = running.child.wait().ok()?.success();
+        is_good.then(|| Zeroizing::new(std::mem::take(&mut running.got)))
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// [`Why::Program`] when it can't be started.
+    pub(super) fn start(mut self) -> Result<Channel, Why> {
+        let name = self.name;
+        let mut child = self.command.spawn().map_err(|why| {
+            Why::Program(match why.kind() {
+                ErrorKind::NotFound => {
+                    format!(
+                        "addresses of this kind need the program `{name}`, which isn't installed"
+                    )
+                }
+                _ => format!("`{name}` can't be run: {why}"),
+            })
+        })?;
+        Ok(Channel {
+            name,
+            stdin: child.stdin.take(),
+            output: chunks(child.stdout.take()),
+            complaint: chunks(child.stderr.take()),
+            got: Vec::new(),
+            child,
+        })
+    }
+}
+
+/// A running program. It ends with this value.
+pub(super) struct Channel {
+    name: &'static str,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    output: Receiver<Vec<u8>>,
+    complaint: Receiver<Vec<u8>>,
+    got: Vec<u8>,
+}
+
+impl Channel {
+    /// Reads what the server has.
+    ///
+    /// # Errors
+    /// When the program ends before, with what it says.
+    pub(super) fn advertisement(&mut self) -> Result<Advertisement, Why> {
+        // Looked at only where it may be whole, since a long one comes in many pieces.
+        let is_whole = |got: &[u8]| {
+            let is_packet = got.iter().take(4).all(u8::is_ascii_hexdigit);
+            !is_packet || (got.ends_with(b"0000") && !matches!(Advertisement::read(got), Ok(None)))
+        };
+        self.read_until(LIST_LIMIT, is_whole)?;
+        match Advertisement::read(&self.got).map_err(Why::Malformed)? {
+            Some(server) => {
+                self.got.clear();
+                Ok(server)
+            }
+            None => Err(Why::Program(self.end())),
+        }
+    }
+
+    /// Ends a connection in which nothing is asked for.
+    pub(super) fn leave(&mut self) {
+        self.write(b"0000");
+        // Whatever comes now is of no interest; a program that doesn't end is ended.
+        let _ = self.read_until(Duration::from_secs(5), |_| false).is_ok();
+    }
+
+    /// Sends commands and reads the whole answer.
+    ///
+    /// # Errors
+    /// [`Why::NoAnswer`] when the connection ends before the report does.
+    pub(super) fn exchange(
+        &mut self,
+        server: &Advertisement,
+        request: Vec<u8>,
+    ) -> Result<Answer, Why> {
+        if let Some(mut stdin) = self.stdin.take() {
+            // Beside the reading: a server may speak while it is written to, and would wait for us.
+            thread::spawn(move || {
+                // A program that ends early says why on its own; the broken pipe says nothing.
+                let _ = stdin.write_all(&request).is_err();
+            });
+        }
+        self.read_until(PUSH_LIMIT, |_| false)
+            .map_err(|why| Why::NoAnswer(why.to_string()))?;
+        let answer = Answer::read(server, &self.got).map_err(Why::Malformed)?;
+        if !answer.is_whole {
+            return Err(Why::NoAnswer(self.end()));
+        }
+        Ok(answer)
+    }
+
+    /// Short texts fit into the pipe.
+    fn write(&mut self, text: &[u8]) {
+        if let Some(mut stdin) = self.stdin.take() {
+            let _ = stdin.write_all(text).is_err();
+        }
+    }
+
+    /// Reads until `is_enough` or the end of the output.
+    fn read_until(
+        &mut self,
+        limit: Duration,
+        is_enough: impl Fn(&[u8]) -> bool,
+    ) -> Result<(), Why> {
+        let end = Instant::now() + limit;
+        while !is_enough(&self.got) || self.got.is_empty() {
+            let rest = end.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(rest) {
+                Ok(chunk) => self.got.extend(chunk),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    let seconds = limit.as_secs();
+                    return Err(Why::NoAnswer(format!("nothing came for {seconds} seconds")));
+                }
+            }
+            if self.got.len() > MOST {
+                return Err(Why::Malformed("it is too long".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn complaints(&mut self) -> Vec<String> {
+        let end = Instant::now() + Duration::from_secs(2);
+        let mut all = Vec::new();
+        // A child of the program may hold the pipe for longer than the program lives.
+        while let Ok(chunk) = self
+            .complaint
+            .recv_timeout(end.saturating_duration_since(Instant::now()))
+        {
+            all.extend(chunk);
+        }
+        lines(&all)
+    }
+
+    /// How the program ended, in its own last words.
+    fn end(&mut self) -> String {
+        let words = self.complaints();
+        let last = words[words.len().saturating_sub(3)..].join(" / ");
+        let name = self.name;
+        let code = match self.child.try_wait() {
+            Ok(Some(status)) => status.code(),
+            _ => None,
+        };
+        let code = code.map_or_else(String::new, |code| format!(" with exit code {code}"));
+        let said = if last.is_empty() {
+            String::new()
+        } else {
+            format!(": {last}")
+        };
+        format!("`{name}` ended{code}{said}")
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        self.stdin = None;
+        // It may have ended already, then neither does anything.
+        let _ = self.child.kill().is_ok();
+        let _ = self.child.wait().is_ok();
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Reads a pipe beside everything else.
+fn chunks(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let Some(mut pipe) = pipe else { return };
+        let mut chunk = vec![0; 64 << 10];
+        let mut sum = 0;
+        while let Ok(length @ 1..) = pipe.read(&mut chunk) {
+            sum += length;
+            // Nobody listens any more where the time was over.
+            if sum > 2 * MOST || sender.send(chunk[..length].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}

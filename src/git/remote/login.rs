@@ -1,0 +1,316 @@
+//! Logins for Git over HTTP: who has one for which host.
+//!
+//! A token of a forge's usual variable goes to that forge's host alone. Nobody is asked at a prompt. Secrets are in no argument,
+//! address, log or error; an error names the source. Start from [`GitLogin`].
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::address::HttpAddress;
+use super::channel::Program;
+use crate::error::Problem;
+use crate::model::env::Env;
+
+/// How long git's credential helpers may take.
+const HELPER_LIMIT: Duration = Duration::from_secs(20);
+/// The most that a token's file may hold, in bytes.
+const MOST_IN_A_FILE: u64 = 64 << 10;
+/// GitLab, Gitea and Forgejo take any user name beside a token.
+const ANY_USER: &str = "oauth2";
+
+/// A user and a secret.
+#[derive(Debug, Clone)]
+pub struct Login {
+    /// The user's name.
+    pub user: String,
+    /// A password or token.
+    pub secret: SecretString,
+    /// Where it is from, for messages.
+    pub source: String,
+}
+
+/// Whoever knows logins.
+pub trait GitLogin {
+    /// The login for the host of an address, which has no user and password in it.
+    fn basic(&self, url: &str) -> Option<Login>;
+}
+
+/// A forge, as far as the names of its variables go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `GITLAB_TOKEN`.
+    Gitlab,
+    /// `GH_TOKEN`, `GITHUB_TOKEN`.
+    Github,
+    /// `GITEA_TOKEN`, `FORGEJO_TOKEN`.
+    Gitea,
+}
+
+/// A variable with a token, and how it is known whom the token is for.
+struct Usual {
+    variable: &'static str,
+    kind: Kind,
+    user: &'static str,
+    /// The public host of the forge.
+    host: &'static str,
+    /// Variables of the CI or of the forge's own program that hold the address or name of its host.
+    hosts: &'static [&'static str],
+}
+
+/// Sources: GitLab's predefined CI variables and `glab`; GitHub's default variables and `gh`; Gitea's and Forgejo's actions, which set GitHub's.
+const USUAL: [Usual; 6] = [
+    Usual {
+        variable: "GITLAB_TOKEN",
+        kind: Kind::Gitlab,
+        user: ANY_USER,
+        host: "gitlab.com",
+        hosts: &["CI_SERVER_URL", "GITLAB_HOST"],
+    },
+    Usual {
+        variable: "GH_TOKEN",
+        kind: Kind::Github,
+        user: "x-access-token",
+        host: "github.com",
+        hosts: &["GITHUB_SERVER_URL", "GH_HOST"],
+    },
+    Usual {
+        variable: "GITEA_TOKEN",
+        kind: Kind::Gitea,
+        user: ANY_USER,
+        host: "gitea.com",
+        hosts: &["GITEA_SERVER_URL"],
+    },
+    Usual {
+        variable: "FORGEJO_TOKEN",
+        kind: Kind::Gitea,
+        user: ANY_USER,
+        host: "codeberg.org",
+        hosts: &["FORGEJO_SERVER_URL", "GITEA_SERVER_URL"],
+    },
+    // The CI's own come last: they may do less. This one is also what actions of Gitea have.
+    Usual {
+        variable: "GITHUB_TOKEN",
+        kind: Kind::Github,
+        user: "x-access-token",
+        host: "github.com",
+        hosts: &["GITHUB_SERVER_URL", "GH_HOST"],
+    },
+    Usual {
+        variable: "CI_JOB_TOKEN",
+        kind: Kind::Gitlab,
+        user: "gitlab-ci-token",
+        host: "",
+        hosts: &["CI_SERVER_URL"],
+    },
+];
+
+/// The logins of a run: a file or variable of ours, the usual variables, git's credential helpers.
+pub struct Logins {
+    env: Env,
+    /// What the user says the remote is, where its host doesn't tell.
+    kind: Option<Kind>,
+    file: Option<Login>,
+    /// Where git is asked, for the settings of that repository.
+    folder: PathBuf,
+}
+
+impl Logins {
+    /// Takes the environment and reads `--token-file`.
+    ///
+    /// # Errors
+    /// When the file can't be read or holds no token. Nothing of it is repeated.
+    pub fn new(
+        env: &Env,
+        kind: Option<Kind>,
+        token_file: Option<&Path>,
+        folder: &Path,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            env: env.clone(),
+            kind,
+            file: token_file.map(read).transpose()?,
+            folder: folder.to_owned(),
+        })
+    }
+
+    fn usual(&self, address: &HttpAddress) -> Option<Login> {
+        let authority = address.origin.authority();
+        let is_named = |variable: &str| {
+            let named = self.env.get(variable);
+            let address = named.and_then(|named| match named.contains("://") {
+                true => HttpAddress::parse(&named),
+                false => HttpAddress::parse(&format!("{}://{named}", address.origin.scheme())),
+            });
+            address.is_some_and(|address| address.origin.authority() == authority)
+        };
+        USUAL.iter().find_map(|usual| {
+            let is_told = self.kind == Some(usual.kind) && usual.variable != "CI_JOB_TOKEN";
+            let is_for_it =
+                is_told || usual.host == authority || usual.hosts.iter().any(|it| is_named(it));
+            let secret = self.env.get(usual.variable).filter(|_| is_for_it)?;
+            Some(Login {
+                user: usual.user.to_owned(),
+                secret: SecretString::from(secret.trim().to_owned()),
+                source: format!("`{}`", usual.variable),
+            })
+        })
+    }
+
+    /// Asks git's credential helpers. No prompt: without an answer git fails.
+    fn helper(&self, address: &HttpAddress) -> Option<Login> {
+        let path = address.base.splitn(4, '/').nth(3).unwrap_or_default();
+        let (scheme, host) = (address.origin.scheme(), address.origin.authority());
+        let user = address.user.as_ref();
+        let user = user.map_or_else(String::new, |user| format!("username={user}\n"));
+        let question = format!("protocol={scheme}\nhost={host}\npath={path}\n{user}\n");
+        let program = Program::git(&self.env, &["credential", "fill"], &self.folder);
+        let answer = program.output(question.as_bytes(), HELPER_LIMIT)?;
+        let text = std::str::from_utf8(&answer).ok()?;
+        let value = |name: &str| {
+            let found = text
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+            found.filter(|value| !value.is_empty()).map(str::to_owned)
+        };
+        Some(Login {
+            user: value("username")?,
+            secret: SecretString::from(value("password")?),
+            source: "git's credential helper".to_owned(),
+        })
+    }
+}
+
+impl GitLogin for Logins {
+    fn basic(&self, url: &str) -> Option<Login> {
+        let address = HttpAddress::parse(url)?;
+        let own = self.env.get("HAPTIC_SCAFFOLD_TOKEN").map(|secret| Login {
+            user: ANY_USER.to_owned(),
+            secret: SecretString::from(secret.trim().to_owned()),
+            source: "`HAPTIC_SCAFFOLD_TOKEN`".to_owned(),
+        });
+        self.file
+            .clone()
+            .or(own)
+            .or_else(|| self.usual(&address))
+            .or_else(|| self.helper(&address))
+            // A line feed would end the header and begin another.
+            .filter(|login| !login.secret.expose_secret().chars().any(char::is_control))
+    }
+}
+
+fn read(file: &Path) -> anyhow::Result<Login> {
+    use std::io::Read as _;
+    let mut text = zeroize::Zeroizing::new(String::new());
+    let read = std::fs::File::open(file)
+        .and_then(|open| open.take(MOST_IN_A_FILE).read_to_string(&mut text));
+    let refused = |why: &str| {
+        Problem::invalid(format!(
+            "cannot read a token from `{}`: {why}",
+            file.display()
+        ))
+        .hint("the file holds the token alone, on one line")
+    };
+    read.map_err(|why| refused(&why.to_string()))?;
+    let token = text.trim();
+    if token.is_empty() || token.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(refused("it is empty, or holds more than a token").into());
+    }
+    Ok(Login {
+        user: ANY_USER.to_owned(),
+        secret: SecretString::from(token.to_owned()),
+        source: format!("`{}`", file.display()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(env: &[(&str, &str)], kind: Option<Kind>, url: &str) -> Option<String> {
+        let logins = Logins::new(&Env::of(env), kind, None, Path::new("/")).unwrap();
+        logins.basic(url).map(|login| login.source)
+    }
+
+    #[test]
+    fn a_token_goes_to_the_host_that_it_is_for() {
+        let all = [
+            ("GITLAB_TOKEN", "x"),
+            ("GITHUB_TOKEN", "x"),
+            ("CI_JOB_TOKEN", "x"),
+            ("CI_SERVER_URL", "https://git.example.org:8443"),
+            ("PATH", "/nowhere"),
+        ];
+        let of = |url| source(&all, None, url);
+        assert_eq!(
+            of("https://gitlab.com/a").as_deref(),
+            Some("`GITLAB_TOKEN`")
+        );
+        assert_eq!(
+            of("https://git.example.org:8443/a").as_deref(),
+            Some("`GITLAB_TOKEN`")
+        );
+        assert_eq!(
+            of("https://github.com/a").as_deref(),
+            Some("`GITHUB_TOKEN`")
+        );
+        for other in [
+            "https://git.example.org/a",
+            "https://gitlab.com.evil.example/a",
+            "https://evil.example/gitlab.com",
+            "https://codeberg.org/a",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+        // A job's token is for the CI's own host whatever is told.
+        let job = [("CI_JOB_TOKEN", "x"), ("PATH", "/nowhere")];
+        assert_eq!(
+            source(&job, Some(Kind::Gitlab), "https://h.example.org/a"),
+            None
+        );
+        let told = [("GITEA_TOKEN", "x"), ("PATH", "/nowhere")];
+        assert!(source(&told, Some(Kind::Gitea), "https://h.example.org/a").is_some());
+    }
+
+    #[test]
+    fn a_file_counts_before_variables_and_is_never_repeated() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        std::fs::write(&file, "geheim\n").unwrap();
+        let env = Env::of(&[("HAPTIC_SCAFFOLD_TOKEN", "other")]);
+        let logins = Logins::new(&env, None, Some(&file), Path::new("/")).unwrap();
+        let login = logins.basic("https://h.example.org/a").unwrap();
+        assert_eq!(login.secret.expose_secret(), "geheim");
+        assert!(!format!("{login:?}").contains("geheim"));
+        std::fs::write(&file, "geheim und mehr").unwrap();
+        let refused = Logins::new(&env, None, Some(&file), Path::new("/"))
+            .err()
+            .unwrap();
+        assert!(!format!("{refused:?}").contains("geheim"));
+        std::fs::write(&file, " \n").unwrap();
+        assert!(Logins::new(&env, None, Some(&file), Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn helpers_of_git_are_asked_without_a_prompt() {
+        let home = tempfile::tempdir().unwrap();
+        let config = "[credential \"https://h.example.org\"]\n\thelper = \"!f() { cat >$HOME/asked; echo username=bot; echo password=geheim; }; f\"\n[core]\n\taskPass = \"touch $HOME/prompted; true\"\n";
+        std::fs::write(home.path().join(".gitconfig"), config).unwrap();
+        let home_text = home.path().display().to_string();
+        let env = Env::of(&[
+            ("HOME", &home_text),
+            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ]);
+        let logins = Logins::new(&env, None, None, home.path()).unwrap();
+        let login = logins.basic("https://h.example.org/a.git").unwrap();
+        assert_eq!(
+            (login.user.as_str(), login.secret.expose_secret()),
+            ("bot", "geheim")
+        );
+        let asked = std::fs::read_to_string(home.path().join("asked")).unwrap();
+        assert!(asked.contains("host=h.example.org\n"), "{asked}");
+        assert!(logins.basic("https://other.example.org/a.git").is_none());
+        assert!(!home.path().join("prompted").exists());
+    }
+}
