@@ -5,7 +5,7 @@
 
 use std::io::{ErrorKind, Read, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,14 +19,16 @@ use super::packets::{Advertisement, Answer, lines};
 use crate::model::env::Env;
 
 /// How long a server may take to say what it has.
-const LIST_LIMIT: Duration = Duration::from_secs(60);
+pub(super) const LIST_LIMIT: Duration = Duration::from_secs(60);
 /// How long it may take to accept a push: hooks may run long.
 pub(super) const PUSH_LIMIT: Duration = Duration::from_secs(300);
+/// How long a program may take to end, once its output has.
+const END_LIMIT: Duration = Duration::from_secs(2);
 /// The most that is read of a program, in bytes.
 pub(super) const MOST: usize = 64 << 20;
 
 /// Variables that lead git to another repository, or make it say more than it should.
-const DROPPED: [&str; 10] = [
+const DROPPED: [&str; 11] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_COMMON_DIR",
@@ -37,6 +39,8 @@ const DROPPED: [&str; 10] = [
     "GIT_CONFIG",
     "GIT_PREFIX",
     "GIT_CURL_VERBOSE",
+    // Only the first version of the protocol is spoken here.
+    "GIT_PROTOCOL",
 ];
 
 /// A program that isn't started yet.
@@ -117,7 +121,7 @@ impl Program {
         let mut running = self.start().ok()?;
         running.write(input);
         running.read_until(limit, |_| false).ok()?;
-        let is_good = running.child.wait().ok()?.success();
+        let is_good = running.status(END_LIMIT)?.success();
         is_good.then(|| Zeroizing::new(std::mem::take(&mut running.got)))
     }
 
@@ -243,7 +247,7 @@ impl Channel {
     }
 
     fn complaints(&mut self) -> Vec<String> {
-        let end = Instant::now() + Duration::from_secs(2);
+        let end = Instant::now() + END_LIMIT;
         let mut all = Vec::new();
         // A child of the program may hold the pipe for longer than the program lives.
         while let Ok(chunk) = self
@@ -255,15 +259,23 @@ impl Channel {
         lines(&all)
     }
 
+    /// How the program ended: its pipes close a moment before it does.
+    fn status(&mut self, limit: Duration) -> Option<ExitStatus> {
+        let end = Instant::now() + limit;
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if Instant::now() < end => thread::sleep(Duration::from_millis(5)),
+                other => return other.ok().flatten(),
+            }
+        }
+    }
+
     /// How the program ended, in its own last words.
     fn end(&mut self) -> String {
         let words = self.complaints();
         let last = words[words.len().saturating_sub(3)..].join(" / ");
         let name = self.name;
-        let code = match self.child.try_wait() {
-            Ok(Some(status)) => status.code(),
-            _ => None,
-        };
+        let code = self.status(END_LIMIT).and_then(|status| status.code());
         let code = code.map_or_else(String::new, |code| format!(" with exit code {code}"));
         let said = if last.is_empty() {
             String::new()

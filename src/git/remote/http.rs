@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use super::Service;
 use super::address::HttpAddress;
-use super::channel::{MOST, PUSH_LIMIT};
+use super::channel::{LIST_LIMIT, MOST, PUSH_LIMIT};
 use super::error::Why;
 use super::login::{GitLogin, Login};
 use super::packets::{Advertisement, Answer, Packet, first, lines};
@@ -91,7 +91,12 @@ impl<'a> Http<'a> {
                 other => other?,
             };
             match reply.status {
-                200 => return read(self.service, &reply.body),
+                200 => {
+                    return read(self.service, &reply.body).map_err(|why| match why {
+                        Why::Malformed(said) => Why::Malformed(self.masked(&said)),
+                        other => other,
+                    });
+                }
                 401 => self.log_in(&reply.words)?,
                 301 | 302 | 303 | 307 | 308 if redirects < MOST_REDIRECTS => {
                     redirects += 1;
@@ -148,9 +153,10 @@ impl<'a> Http<'a> {
                 if let Some(value) = authorization {
                     ask = ask.header(header::AUTHORIZATION, value);
                 }
+                let limited = ask.config().timeout_global(Some(LIST_LIMIT));
                 match is_here {
-                    true => ask.config().proxy(None).build().call(),
-                    false => ask.call(),
+                    true => limited.proxy(None).build().call(),
+                    false => limited.build().call(),
                 }
             }
             Some(request) => {

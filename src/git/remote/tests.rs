@@ -101,6 +101,31 @@ fn only_what_the_remote_lacks_is_sent() {
 }
 
 #[test]
+fn a_shallow_clone_pushes() {
+    let pair = Pair::new();
+    let mut tip = pair.commit("one", &[]);
+    tip = pair.commit("two", &[tip]);
+    outcomes(&pair, &[update("master", Some(tip), None)]);
+    let clone = pair.home.path().join("shallow");
+    let address = format!("file://{}", pair.bare.display());
+    let mut git = std::process::Command::new("git");
+    git.args(["clone", "-q", "--depth=1", &address]).arg(&clone);
+    assert!(git.status().unwrap().success());
+    let own = git2::Repository::open(&clone).unwrap();
+    assert!(own.is_shallow());
+    let parent = own.find_commit(tip).unwrap();
+    let (who, tree) = (parent.author(), parent.tree().unwrap());
+    let next = own
+        .commit(None, &who, &who, "next", &tree, &[&parent])
+        .unwrap();
+    let (env, nobody) = (pair.env(), Fixed::default());
+    let remote = Remote::at(&address, &clone, &env, &nobody).unwrap();
+    let pushed = remote.push(&own, &[update("b", Some(next), None)]).unwrap();
+    assert_eq!(pushed.check(), Ok(()));
+    pair.check_remote();
+}
+
+#[test]
 fn a_refusal_of_one_reference_has_the_hooks_words() {
     let pair = Pair::new();
     let one = pair.commit("one", &[]);
