@@ -108,14 +108,29 @@ impl HttpAddress {
             Some((user, password)) => (Some(user), Some(password)),
             None => (Some(login), None),
         });
+        let user = user.filter(|user| !user.is_empty()).map(decoded);
+        // A line feed in it would be a second question to a credential helper.
+        if user.iter().any(|user| user.chars().any(char::is_control)) {
+            return None;
+        }
         Some(Self {
             base,
             origin,
-            user: user.filter(|user| !user.is_empty()).map(decoded),
+            user,
             password: password
                 .filter(|password| !password.is_empty())
                 .map(|password| SecretString::from(decoded(password))),
         })
+    }
+}
+
+impl HttpAddress {
+    /// The address with its user and without its password.
+    pub(super) fn with_user(&self) -> String {
+        match (&self.user, self.base.split_once("://")) {
+            (Some(user), Some((scheme, rest))) => format!("{scheme}://{}@{rest}", encoded(user)),
+            _ => self.base.clone(),
+        }
     }
 }
 
@@ -222,6 +237,16 @@ fn user_and_host(authority: &str) -> Result<(String, String), Why> {
     }
 }
 
+/// Writes what a user's name in an address can't hold as `%2F` and the like.
+fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+".contains(&byte);
+    let codes = text.bytes().map(|byte| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    codes.collect()
+}
+
 /// Resolves `%2F` and the like; what isn't a code stays.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
@@ -289,6 +314,7 @@ mod tests {
             "ssh://u:geheim@h/a",
             "https://h/a?token=geheim",
             "https:///a",
+            "https://a%0Ahost=evil.example@h/a",
             "a\nb",
         ] {
             let why = Address::parse(text, Path::new("/"))
@@ -304,6 +330,8 @@ mod tests {
         assert_eq!(address.user.as_deref(), Some("bot"));
         assert_eq!(address.password.as_ref().unwrap().expose_secret(), "a@b");
         assert!(!format!("{address:?}").contains("a@b"));
+        let named = HttpAddress::parse("https://b%40t@h.example.org/x").unwrap();
+        assert_eq!(named.with_user(), "https://b%40t@h.example.org/x");
         let local = |text| HttpAddress::parse(text).unwrap().origin.is_private();
         assert!(local("http://127.0.0.1:80/a") && local("http://[::1]/a") && local("https://h/a"));
         assert!(!local("http://127.evil.example/a") && !local("http://h/a"));

@@ -237,13 +237,9 @@ impl<'a> Http<'a> {
         }
         let login = self
             .login
-            .basic(&self.own.base)
+            .basic(&self.own.with_user())
             .or_else(|| self.of_address());
-        let mut login = login.ok_or(Why::LoginNeeded)?;
-        if let Some(user) = &self.own.user {
-            login.user.clone_from(user);
-        }
-        self.sent = Some(login);
+        self.sent = Some(login.ok_or(Why::LoginNeeded)?);
         Ok(())
     }
 

@@ -33,7 +33,7 @@ pub struct Login {
 
 /// Whoever knows logins.
 pub trait GitLogin {
-    /// The login for the host of an address, which has no user and password in it.
+    /// The login for the host of an address, which may name a user and holds no password.
     fn basic(&self, url: &str) -> Option<Login>;
 }
 
@@ -185,6 +185,13 @@ impl Logins {
 impl GitLogin for Logins {
     fn basic(&self, url: &str) -> Option<Login> {
         let address = HttpAddress::parse(url)?;
+        // Deploy tokens have a user of their own, which the address names.
+        let named = |mut login: Login| {
+            if let (Some(user), ANY_USER) = (&address.user, login.user.as_str()) {
+                login.user.clone_from(user);
+            }
+            login
+        };
         let own = self.env.get("HAPTIC_SCAFFOLD_TOKEN").map(|secret| Login {
             user: ANY_USER.to_owned(),
             secret: SecretString::from(secret.trim().to_owned()),
@@ -194,6 +201,7 @@ impl GitLogin for Logins {
             .clone()
             .or(own)
             .or_else(|| self.usual(&address))
+            .map(named)
             .or_else(|| self.helper(&address))
             // A line feed would end the header and begin another.
             .filter(|login| !login.secret.expose_secret().chars().any(char::is_control))
@@ -274,6 +282,19 @@ mod tests {
     }
 
     #[test]
+    fn the_user_of_an_address_counts_where_the_token_takes_any() {
+        let user = |variable: &str, url: &str| {
+            let env = Env::of(&[(variable, "x"), ("CI_SERVER_URL", "https://h.example.org")]);
+            let logins = Logins::new(&env, None, None, Path::new("/")).unwrap();
+            logins.basic(url).unwrap().user
+        };
+        let named = "https://deploy-7@h.example.org/a";
+        assert_eq!(user("HAPTIC_SCAFFOLD_TOKEN", named), "deploy-7");
+        assert_eq!(user("GITLAB_TOKEN", "https://h.example.org/a"), "oauth2");
+        assert_eq!(user("CI_JOB_TOKEN", named), "gitlab-ci-token");
+    }
+
+    #[test]
     fn a_file_counts_before_variables_and_is_never_repeated() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
@@ -308,8 +329,10 @@ mod tests {
             (login.user.as_str(), login.secret.expose_secret()),
             ("bot", "geheim")
         );
-        let asked = std::fs::read_to_string(home.path().join("asked")).unwrap();
-        assert!(asked.contains("host=h.example.org\n"), "{asked}");
+        let asked = || std::fs::read_to_string(home.path().join("asked")).unwrap();
+        assert!(asked().contains("host=h.example.org\n"), "{}", asked());
+        assert!(logins.basic("https://me@h.example.org/a.git").is_some());
+        assert!(asked().contains("username=me\n"), "{}", asked());
         assert!(logins.basic("https://other.example.org/a.git").is_none());
         assert!(!home.path().join("prompted").exists());
     }

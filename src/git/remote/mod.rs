@@ -231,13 +231,12 @@ impl<'a> Remote<'a> {
             match connection.exchange(&server, request) {
                 // Refused, perhaps, because what was sent first is being carried out only now.
                 Ok(answer) if broken.is_some() && answer.refs.values().any(Option::is_some) => {
-                    let seen = self.connect(Service::Receive)?.advertisement()?;
-                    let late =
-                        |update: &RefUpdate| known_now(update, &seen).then_some(Outcome::Done);
-                    let known = updates
-                        .iter()
-                        .zip(known)
-                        .map(|(it, known)| known.or_else(|| late(it)));
+                    let looked = self.connect(Service::Receive);
+                    let seen = looked.and_then(|mut connection| connection.advertisement());
+                    let seen = seen.map_err(|why| Why::Unknown(why.to_string()))?;
+                    let late = |update| is_there(update, &seen).then_some(Outcome::Done);
+                    let known = updates.iter().zip(known);
+                    let known = known.map(|(update, known)| known.or_else(|| late(update)));
                     return Ok(self.pushed(updates, known.collect(), answer));
                 }
                 Ok(answer) => return Ok(self.pushed(updates, known, answer)),
@@ -334,7 +333,7 @@ fn check(updates: &[RefUpdate]) -> Result<(), Why> {
     Ok(())
 }
 
-fn known_now(update: &RefUpdate, server: &Advertisement) -> bool {
+fn is_there(update: &RefUpdate, server: &Advertisement) -> bool {
     server.refs.get(&update.name).copied() == update.new
 }
 
