@@ -472,6 +472,8 @@ fn a_digest_that_stands_apart_from_its_tag_holds_it() {
             .any(|why| why.contains("a person has to move both")),
         "{done}"
     );
+    env.write("versions.yaml", "web: [1.0.0]\n");
+    run(&env, 0, "upgrade", &["--exit-code"]);
 }
 
 #[test]
@@ -579,4 +581,25 @@ fn a_branch_that_a_clone_knows_from_its_remote_counts() {
     ];
     let left = env.expect(0, &arguments).json();
     assert_eq!(left["changes"][0]["branch_verdict"], "left-alone");
+}
+
+#[test]
+fn a_lock_moves_within_a_range_that_has_to_stay() {
+    let env = TestEnv::new();
+    let policy =
+        "rejected: [{chart: web, version: 2.2.0}]\nupgrade: {charts: {web: {ranges: replace}}}\n";
+    let lock = lock();
+    plain(
+        &env,
+        &[
+            (".haptic-scaffold.yaml", policy),
+            ("Chart.yaml", CHART),
+            ("Chart.lock", &lock),
+        ],
+    );
+    env.write("versions.yaml", "web: [1.0.0, 1.5.0, 2.1.0, 2.2.0]\n");
+    assert_eq!(
+        titles(&run(&env, 0, "upgrade", &[])),
+        ["Upgrade web to 1.5.0"]
+    );
 }

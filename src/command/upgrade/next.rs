@@ -50,17 +50,10 @@ impl Upgrade<'_> {
             Pair::DigestOf(tag) => (tag, Some(pin)),
             Pair::TagOf => return Ok((Next::Nothing, group)),
         };
-        if let Some(far) = far_digest(pin, &subject.pins).filter(|_| digest.is_none()) {
-            let why = format!(
-                "{}:{} has a digest that says what runs, and its tag stands elsewhere: a person has to move both",
-                far.file, far.line
-            );
-            return Ok((Next::Stays(why), group));
-        }
         let hindrance = match (&rule.hold, digest) {
             (Some(why), _) => Some(format!("held: {why}")),
             (None, Some(digest)) => held(self.tree, pin)?.or(hindrance(self.tree, digest)?),
-            (None, None) => hindrance(self.tree, pin)?,
+            (None, None) => far_digest(pin, &subject.pins).or(hindrance(self.tree, pin)?),
         };
         let next = match (&self.arguments.to, &subject.what) {
             (Some(to), What::Chart(chart)) => self.asked(chart, pin, to, &rule)?,
@@ -95,6 +88,12 @@ impl Upgrade<'_> {
                 moves
                     .iter_mut()
                     .for_each(|one| one.note.clone_from(&newest.why));
+            }
+            // A range that has to stay may still take more than its lock has.
+            if let (Next::Stays(_), Some(locked)) = (&next, self.locked(pin)?)
+                && let moved @ Next::Moves(_) = self.newer_lock(chart, pin, locked, rule)
+            {
+                return Ok(moved);
             }
             return Ok(next);
         }
@@ -278,12 +277,18 @@ pub(super) fn digest_pair<'a>(pin: &Pin, pins: &'a [Pin]) -> Pair<'a> {
 }
 
 /// A digest without its tag beside it wins over a tag that stands elsewhere: in a base, a patch or a variable.
-fn far_digest<'a>(pin: &Pin, pins: &'a [Pin]) -> Option<&'a Pin> {
+fn far_digest(pin: &Pin, pins: &[Pin]) -> Option<String> {
     let is_tag = pin.place.contains("ref.tag") || pin.place.contains("/spec/ref");
-    let mut far = pins.iter().filter(|other| {
-        other.form == Form::Digest && matches!(digest_pair(other, pins), Pair::None)
-    });
-    far.find(|_| pin.form != Form::Digest && (is_tag || pin.defines.is_some()))
+    if pin.form == Form::Digest || !(is_tag || pin.defines.is_some()) {
+        return None;
+    }
+    let is_alone =
+        |other: &&Pin| other.form == Form::Digest && matches!(digest_pair(other, pins), Pair::None);
+    let far = pins.iter().find(is_alone)?;
+    Some(format!(
+        "{}:{} has a digest that says what runs, and its tag stands elsewhere: a person has to move both",
+        far.file, far.line
+    ))
 }
 
 /// What becomes of a pin.

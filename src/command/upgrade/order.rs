@@ -86,19 +86,21 @@ pub(super) fn ceiling(
         let said = was.content.and_then(|content| said(pin, &content));
         then = then.zip(said).map(|(one, other)| lower(one, other));
     }
-    let since = since(now, &there)?;
+    if then.as_ref() == Some(&version) {
+        return Ok(up_to(version, waits));
+    }
     let cut = if is_cut {
         "; the history is cut off here: git fetch --unshallow"
     } else {
         ""
     };
     let follows = format!(
-        "`{}` follows {} after `{name}`, which has {version} since {since}{cut}",
+        "`{}` follows {} after `{name}`, which has {version} since {}{cut}",
         stage.name,
-        length(seconds)
+        length(seconds),
+        since(now, &there)?
     );
     Ok(match then {
-        Some(then) if then == version => up_to(version, waits),
         Some(then) => up_to(then, format!("waits: {follows}")),
         None => wait(follows),
     })
