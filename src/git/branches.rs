@@ -133,6 +133,26 @@ pub fn offers(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
     Ok(found)
 }
 
+/// Whether a commit is an offer and nothing else: branches of offers are on it, and no other is.
+///
+/// # Errors
+/// When the branches can't be read.
+pub fn is_offer(repository: &Repository, commit: Oid) -> Result<bool> {
+    let git = |why: git2::Error| said("list the branches", &why);
+    let (mut has_offer, mut has_other) = (false, false);
+    for reference in repository.references().map_err(git)? {
+        let reference = reference.map_err(git)?;
+        let is_here = reference.target() == Some(commit);
+        let name = reference.name().unwrap_or_default();
+        if is_here && (name.starts_with("refs/heads/") || name.starts_with("refs/remotes/")) {
+            let is_of_offers = name.contains(&format!("/{OFFERS}"));
+            has_offer |= is_of_offers;
+            has_other |= !is_of_offers;
+        }
+    }
+    Ok(has_offer && !has_other)
+}
+
 /// A branch whose name is a folder of offers, or below one, leaves no room for them. Looked at before the first is made.
 ///
 /// # Errors

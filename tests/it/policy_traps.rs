@@ -603,3 +603,92 @@ fn a_lock_moves_within_a_range_that_has_to_stay() {
         ["Upgrade web to 1.5.0"]
     );
 }
+
+#[test]
+fn the_whole_name_of_a_tag_has_the_rules_of_its_version() {
+    let env = TestEnv::new();
+    let application = |chart: &str, tag: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {chart}}}\nspec:\n  source: {{repoURL: https://git.example.org/{chart}, path: deploy/{chart}, targetRevision: {tag}, helm: {{releaseName: a}}}}\n"
+        )
+    };
+    plain(
+        &env,
+        &[
+            ("web.yaml", &application("web", "web-v1.0.0")),
+            ("haptic.yaml", &application("haptic", "haptic-0.2.1")),
+            (
+                ".haptic-scaffold.yaml",
+                "rejected: [{chart: web, version: 1.2.0}]\n",
+            ),
+        ],
+    );
+    env.write(
+        "versions.yaml",
+        "https://git.example.org/web: [web-v1.0.0, web-v1.1.0, web-v1.2.0]\nhttps://git.example.org/haptic: [haptic-0.1.0, haptic-0.2.1]\n",
+    );
+    for (chart, to, code) in [
+        ("web", "web-v1.2.0", 3),
+        ("web", "1.2.0", 3),
+        ("web", "api-v9.0.0", 2),
+        ("web", "9.0.0", 4),
+        ("haptic", "haptic-0.1.0", 3),
+    ] {
+        run(&env, code, "upgrade", &[chart, "--to", to]);
+    }
+    for to in ["web-v1.1.0", "v1.1.0", "1.x"] {
+        let done = run(&env, 0, "upgrade", &["web", "--to", to]);
+        assert_eq!(titles(&done), ["Upgrade web to web-v1.1.0"], "{to}");
+    }
+}
+
+#[test]
+fn a_step_back_in_staging_has_to_serve_its_time() {
+    let env = repo(
+        "upgrade: {environments: [{name: staging, paths: [staging]}, {name: prod, paths: [prod], after: 3d}]}\n",
+        &[
+            ("staging/web.yaml", "web", "1.5.0"),
+            ("prod/web.yaml", "web", "1.4.0"),
+        ],
+    );
+    write_release(&env, "staging/web.yaml", "web", "1.4.9");
+    commit(&env, "2099-01-01T00:00:00Z", "A step back");
+    env.write("versions.yaml", "web: [1.4.0, 1.4.9, 1.5.0]\n");
+    let done = run(
+        &env,
+        0,
+        "upgrade",
+        &["--environment", "staging", "--dry-run"],
+    );
+    assert_eq!(titles(&done), ["Upgrade web to 1.5.0 in staging"]);
+    let done = run(&env, 0, "upgrade", &["--dry-run"]);
+    assert_eq!(titles(&done), ["Upgrade web to 1.5.0 in staging"]);
+}
+
+#[test]
+fn a_digest_holds_its_own_object_and_no_other() {
+    let source = |name: &str, reference: &str| {
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {{name: {name}, namespace: a}}\nspec:\n  url: oci://r.example.org/charts/web\n  ref: {reference}\n"
+        )
+    };
+    let digest = format!("{{digest: 'sha256:{}'}}", "1".repeat(64));
+    let env = TestEnv::new();
+    plain(
+        &env,
+        &[
+            ("a.yaml", &source("web-a", "{tag: 1.0.0}")),
+            ("c.yaml", &source("web-c", &digest)),
+        ],
+    );
+    env.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    assert_eq!(
+        titles(&run(&env, 0, "upgrade", &[])),
+        ["Upgrade web to 1.1.0"]
+    );
+    env.git(
+        "repo",
+        &["checkout", "-q", "--detach", "haptic-scaffold/upgrade-web"],
+    );
+    run(&env, 2, "upgrade", &[]);
+}

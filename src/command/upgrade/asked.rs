@@ -16,90 +16,68 @@ use crate::model::range::{Range, lenient_version};
 use crate::pins::{Form, Kind, Pin, tag_prefix};
 use crate::plan::bundle::Move;
 use crate::plan::policy::ChartRule;
-use crate::plan::upgrade::{hindrance, is_haptic};
+use crate::plan::upgrade::is_haptic;
 
 impl Upgrade<'_> {
-    /// The tag that `--to` asks for: as it is written, or with the prefix that the pin has.
+    /// The tag that `--to` asks for, with or without the prefix that the pin has; of a range the newest one.
     pub(super) fn asked_of_git(
         &mut self,
-        subject: &Subject,
+        address: &str,
         pin: &Pin,
         to: &str,
         rule: &ChartRule,
     ) -> Result<Next> {
-        let prefix = tag_prefix(&pin.value);
-        let (Some(prefix), Some(wanted)) = (prefix, lenient_version(to)) else {
-            return self.by_name(subject, pin);
+        let Some(prefix) = tag_prefix(&pin.value) else {
+            return Ok(Next::Stays(format!(
+                "`{}` says no version: it is moved by hand",
+                pin.value
+            )));
         };
-        if let Some(why) = rule.rejection(&wanted) {
-            return Err(rejected(&wanted, &subject.name, why).into());
-        }
-        if let Some((most, why)) = &rule.rule.most
-            && wanted.cmp_precedence(most).is_gt()
-        {
-            return Ok(Next::Stays(why.clone()));
-        }
-        let v = if pin.value[prefix.len()..].starts_with('v') && !to.starts_with('v') {
-            "v"
-        } else {
-            ""
+        let wanted = to.strip_prefix(prefix).unwrap_or(to);
+        let range = Range::parse(wanted).map_err(|why| {
+            Problem::usage(format!(
+                "cannot use `--to {to}` for the tag `{}`: {why}",
+                pin.value
+            ))
+        })?;
+        let own = &pin.value[prefix.len()..];
+        let v = if own.starts_with('v') { "v" } else { "" };
+        let (version, tag) = match (range.exact(), self.published.is_nobody()) {
+            (Some(exact), true) => (exact.clone(), format!("{prefix}{v}{exact}")),
+            (None, true) => return Err(unasked_range(to).into()),
+            (_, false) => {
+                let Ok(known) = self.published.tags(address, prefix) else {
+                    return Ok(Next::Unknown);
+                };
+                let versions = versions_of(&known);
+                let is_free =
+                    |v: &&Version| range.exact().is_some() || rule.rule.against(v).is_none();
+                let newest = range.newest(versions.iter().filter(is_free));
+                let name = pin.chart.as_deref().unwrap_or(address);
+                let newest = newest.ok_or_else(|| none_fits(name, to, &range, &versions, rule))?;
+                let tag = known.iter().find(|known| known.version == *newest);
+                let tag = tag.map_or_else(
+                    || format!("{prefix}{v}{newest}"),
+                    |known| known.text.clone(),
+                );
+                (newest.clone(), tag)
+            }
         };
-        let current = lenient_version(&pin.value[prefix.len()..]);
-        let order = current.map(|current| wanted.cmp_precedence(&current));
-        Ok(match order {
-            Some(Ordering::Equal) => Next::Nothing,
-            Some(Ordering::Less) if is_haptic(pin) => Next::IsHigher(lower(&wanted, pin)),
-            _ => Next::Moves(vec![tag_move(pin, format!("{prefix}{v}{to}"))]),
-        })
-    }
-
-    /// An image or a Git repository that was asked for by name: the version is taken as it is written.
-    pub(super) fn by_name(&self, subject: &Subject, pin: &Pin) -> Result<Next> {
-        let to = self.arguments.to.clone().unwrap_or_default();
-        if pin.value == to {
-            return Ok(Next::Nothing);
-        }
-        if matches!(pin.kind, Kind::Chart | Kind::Git)
-            && let Some(refused) = self.refused_by_name(subject, pin, &to)?
-        {
-            return Ok(refused);
-        }
-        let has_digest = |other: &Pin| {
-            other.form == Form::Digest && other.file == pin.file && other.object == pin.object
-        };
-        Ok(if let Some(why) = hindrance(self.tree, pin)? {
-            Next::Stays(why)
-        } else if pin.form == Form::Digest {
-            Next::Stays("a digest is moved by hand".to_owned())
-        } else if subject.pins.iter().any(has_digest) {
-            Next::Stays("a digest beside it says which image it is".to_owned())
-        } else {
-            Next::Moves(vec![Move {
-                pin: pin.clone(),
-                chart: subject.name.clone(),
-                version: to.clone(),
-                to,
-                note: None,
-            }])
-        })
-    }
-
-    /// What is said of a chart counts too where nobody knows its address.
-    fn refused_by_name(&self, subject: &Subject, pin: &Pin, to: &str) -> Result<Option<Next>> {
-        let name = pin.chart.as_deref().unwrap_or(&subject.name);
-        let rule = self.policies.of(&pin.file).rule(name, &subject.name);
-        let Some(version) = lenient_version(to) else {
-            return Ok(None);
-        };
+        let name = pin.chart.as_deref().unwrap_or(address);
         if let Some(why) = rule.rejection(&version) {
             return Err(rejected(&version, name, why).into());
         }
-        let current = pin.version();
-        let is_lower = current.is_some_and(|current| version.cmp_precedence(&current).is_lt());
-        if is_haptic(pin) && is_lower {
-            return Ok(Some(Next::IsHigher(lower(&version, pin))));
+        if let Some((most, why)) = &rule.rule.most
+            && version.cmp_precedence(most).is_gt()
+        {
+            return Ok(Next::Stays(why.clone()));
         }
-        Ok(rule.hold.map(|why| Next::Stays(format!("held: {why}"))))
+        let order = lenient_version(own).map(|current| version.cmp_precedence(&current));
+        Ok(match order {
+            Some(Ordering::Equal) => Next::Nothing,
+            Some(Ordering::Less) if is_haptic(pin) => Next::IsHigher(lower(&version, pin)),
+            _ => Next::Moves(vec![tag_move(pin, tag)]),
+        })
     }
 
     /// The version that `--to` asks for.
@@ -114,13 +92,7 @@ impl Upgrade<'_> {
             .map_err(|why| Problem::usage(format!("cannot use `--to {to}`: {why}")))?;
         let (known, version) = match (range.exact(), self.published.is_nobody()) {
             (Some(exact), true) => (Vec::new(), exact.clone()),
-            (None, true) => {
-                return Err(Problem::usage(format!(
-                    "`--to {to}` is a range, and nobody is asked which versions there are"
-                ))
-                .hint("name the version, or take away `--offline`")
-                .into());
-            }
+            (None, true) => return Err(unasked_range(to).into()),
             (exact, false) => match self.published.of(chart) {
                 Ok(known) => {
                     let versions = versions_of(known);
@@ -128,8 +100,8 @@ impl Upgrade<'_> {
                     // Of versions that differ in metadata alone the very one is meant.
                     let same = versions.iter().find(|version| Some(*version) == exact);
                     let newest = same.or(range.newest(versions.iter().filter(is_free)));
-                    let newest =
-                        newest.ok_or_else(|| none_fits(chart, to, &range, &versions, rule))?;
+                    let newest = newest
+                        .ok_or_else(|| none_fits(&chart.name, to, &range, &versions, rule))?;
                     (known.to_vec(), newest.clone())
                 }
                 Err(_) => return Ok(Next::Nothing),
@@ -197,6 +169,77 @@ impl Upgrade<'_> {
     }
 }
 
+/// What was asked for by name and has no address: an image, a Git reference, a chart that nobody knows the source of. The version is taken as it is written.
+pub(super) fn by_name(subject: &Subject, pin: &Pin, to: &str, rule: &ChartRule) -> Result<Next> {
+    if pin.value == to {
+        return Ok(Next::Nothing);
+    }
+    if pin.kind == Kind::Chart
+        && let Some(refused) = refused_by_name(subject, pin, to, rule)?
+    {
+        return Ok(refused);
+    }
+    let has_digest = |other: &Pin| {
+        other.form == Form::Digest && other.file == pin.file && other.object == pin.object
+    };
+    Ok(if pin.form == Form::Digest {
+        Next::Stays("a digest is moved by hand".to_owned())
+    } else if subject.pins.iter().any(has_digest) {
+        Next::Stays("a digest beside it says which image it is".to_owned())
+    } else {
+        Next::Moves(vec![Move {
+            pin: pin.clone(),
+            chart: subject.name.clone(),
+            version: to.to_owned(),
+            to: to.to_owned(),
+            note: None,
+        }])
+    })
+}
+
+/// A chart's rules hold for it without its address too, and only one version can be compared with them.
+fn refused_by_name(
+    subject: &Subject,
+    pin: &Pin,
+    to: &str,
+    rule: &ChartRule,
+) -> Result<Option<Next>> {
+    let version = Range::parse(to)
+        .ok()
+        .and_then(|range| range.exact().cloned());
+    let Some(version) = version else {
+        return Err(Problem::usage(format!(
+            "`--to {to}` is not one version, and it isn't known where `{}` is published, so nobody can be asked for one",
+            subject.name
+        ))
+        .hint("name one version")
+        .into());
+    };
+    if let Some(why) = rule.rejection(&version) {
+        return Err(rejected(&version, &subject.name, why).into());
+    }
+    let Some(current) = pin.version().filter(|_| pin.form == Form::Exact) else {
+        return Ok(Some(Next::Stays(format!(
+            "`{}` is not one version, and nobody can be asked about the chart: it is moved by hand",
+            pin.value
+        ))));
+    };
+    if is_haptic(pin) && version.cmp_precedence(&current).is_lt() {
+        return Ok(Some(Next::IsHigher(lower(&version, pin))));
+    }
+    let most = rule.rule.most.as_ref();
+    let above = most.filter(|(most, _)| version.cmp_precedence(most).is_gt());
+    Ok(above.map(|(_, why)| Next::Stays(why.clone())))
+}
+
+/// Why a range can't be asked for where nobody is asked.
+fn unasked_range(to: &str) -> Problem {
+    Problem::usage(format!(
+        "`--to {to}` is a range, and nobody is asked which versions there are"
+    ))
+    .hint("name the version, or take away `--offline`")
+}
+
 /// Why a rejected version isn't had by hand either.
 fn rejected(version: &Version, chart: &str, why: &str) -> Problem {
     Problem::invalid(format!("{version} of `{chart}` {why}"))
@@ -213,7 +256,7 @@ fn lower(version: &Version, pin: &Pin) -> Problem {
 }
 
 fn none_fits(
-    chart: &ChartRef,
+    chart: &str,
     to: &str,
     range: &Range,
     versions: &[Version],
@@ -225,8 +268,7 @@ fn none_fits(
     Problem::new(
         ExitStatus::Remote,
         format!(
-            "no version of `{}` fits `--to {to}`{}",
-            chart.name,
+            "no version of `{chart}` fits `--to {to}`{}",
             why.unwrap_or_default()
         ),
     )

@@ -23,7 +23,7 @@ use super::published::Published;
 use crate::cli::Common;
 use crate::cli::upgrade::UpgradeArgs;
 use crate::error::{ExitStatus, Problem};
-use crate::git::branches::{Offered, check_room, offer, offers};
+use crate::git::branches::{Offered, check_room, is_offer, offer, offers};
 use crate::git::target::{Head, Target};
 use crate::git::trees::GitTree;
 use crate::layout::recorded::FILE_NAME;
@@ -106,7 +106,7 @@ pub fn run(
         };
         if !why.is_empty() {
             ui.warn(&format!(
-                "{0}: the branch {why}, so it is left alone: merge it, or take it away (git branch -D {0}, and the remote's) to have it offered anew",
+                "{}: the branch {why}, so it is left alone; a new offer is made when it is merged or gone",
                 change.branch
             ));
         }
@@ -164,6 +164,14 @@ fn base_of(target: &Target) -> Result<(&Repository, Oid, String)> {
         return Err(Problem::usage(format!(
             "`{name}` is checked out, which is a branch of offers and nothing to build on"
         ))
+        .hint("git switch main, or whichever branch the controller follows")
+        .into());
+    }
+    // CI checks requests out without a branch.
+    if name == "HEAD" && is_offer(repository, base)? {
+        return Err(Problem::usage(
+            "the commit that is checked out is an offer, which is nothing to build on",
+        )
         .hint("git switch main, or whichever branch the controller follows")
         .into());
     }

@@ -4,6 +4,7 @@ use anyhow::Result;
 use semver::Version;
 
 use super::Upgrade;
+use super::asked::by_name;
 use super::order::{self, Ceiling};
 use super::subjects::{Subject, What};
 use crate::command::choice::{allowed, allowed_tag, versions_of};
@@ -27,10 +28,11 @@ impl Upgrade<'_> {
         if !self.arguments.environments.is_empty() && !is_named {
             return Ok((Next::Nothing, None));
         }
-        let Some((name, address)) = subject.what.named() else {
-            return Ok((self.by_name(subject, pin)?, None));
+        let mut rule = match subject.what.named() {
+            Some((name, address)) => policy.rule(name, &address),
+            // What is said of a chart counts too where nobody knows its address.
+            None => policy.rule(pin.chart.as_deref().unwrap_or_default(), &subject.name),
         };
-        let mut rule = policy.rule(name, &address);
         // By hand one chart is meant, whatever else it moves with.
         let group = rule.group.clone().filter(|_| self.arguments.to.is_none());
         let now = order::Now {
@@ -57,10 +59,12 @@ impl Upgrade<'_> {
         };
         let next = match (&self.arguments.to, &subject.what) {
             (Some(to), What::Chart(chart)) => self.asked(chart, pin, to, &rule)?,
-            (Some(to), _) => self.asked_of_git(subject, pin, to, &rule)?,
+            (Some(to), What::Git(address, _)) => self.asked_of_git(address, pin, to, &rule)?,
+            (Some(to), What::Named) => by_name(subject, pin, to, &rule)?,
             (None, _) if self.published.is_nobody() => Next::Nothing,
             (None, What::Chart(chart)) => self.newer(chart, pin, &mut rule)?,
-            (None, _) => self.newer_tag(&address, pin, &rule),
+            (None, What::Git(address, _)) => self.newer_tag(address, pin, &rule),
+            (None, What::Named) => Next::Nothing,
         };
         let is_held = rule.hold.is_some();
         let next = match (next, hindrance.or(ceiling.wait)) {
@@ -156,14 +160,10 @@ impl Upgrade<'_> {
                     tag.pin.value
                 ));
             }
-            Err(why) => {
-                return Next::Stays(format!(
-                    "tag and digest move together, and whether they belong together can't be said: {why}"
-                ));
-            }
+            Err(_) => return Next::Unknown,
             Ok(_) => {}
         }
-        let why = match of(&tag.to) {
+        match of(&tag.to) {
             Ok(Some(digest)) => {
                 let digest = Move {
                     pin: pin.clone(),
@@ -172,15 +172,14 @@ impl Upgrade<'_> {
                     version: tag.version.clone(),
                     note: None,
                 };
-                return Next::Moves(vec![tag.clone(), digest]);
+                Next::Moves(vec![tag.clone(), digest])
             }
-            Ok(None) => "nobody says it".to_owned(),
-            Err(why) => why,
-        };
-        Next::Stays(format!(
-            "tag and digest move together, and the digest of {} can't be had: {why}",
-            tag.version
-        ))
+            Ok(None) => Next::Stays(format!(
+                "tag and digest move together, and the digest of {} can't be had: nobody says it",
+                tag.version
+            )),
+            Err(_) => Next::Unknown,
+        }
     }
 }
 
@@ -276,19 +275,38 @@ pub(super) fn digest_pair<'a>(pin: &Pin, pins: &'a [Pin]) -> Pair<'a> {
     if has_digest { Pair::TagOf } else { Pair::None }
 }
 
-/// A digest without its tag beside it wins over a tag that stands elsewhere: in a base, a patch or a variable.
+/// A digest wins over a tag of the same object that stands elsewhere: in a base, a patch or a variable.
 fn far_digest(pin: &Pin, pins: &[Pin]) -> Option<String> {
     let is_tag = pin.place.contains("ref.tag") || pin.place.contains("/spec/ref");
-    if pin.form == Form::Digest || !(is_tag || pin.defines.is_some()) {
-        return None;
-    }
-    let is_alone =
-        |other: &&Pin| other.form == Form::Digest && matches!(digest_pair(other, pins), Pair::None);
-    let far = pins.iter().find(is_alone)?;
+    let is_far = |other: &&Pin| {
+        let is_alone = matches!(digest_pair(other, pins), Pair::None);
+        let is_far = is_tag && is_same_object(pin, other) || pin.defines.is_some() && is_alone;
+        other.form == Form::Digest && is_far
+    };
+    let mut others = pins.iter().filter(|_| pin.form != Form::Digest);
+    let far = others.find(is_far)?;
     Some(format!(
-        "{}:{} has a digest that says what runs, and its tag stands elsewhere: a person has to move both",
+        "{}:{} has a digest that says what runs, and this stands elsewhere: a person has to move both",
         far.file, far.line
     ))
+}
+
+/// Whether two pins are of one object; a patch may leave out the namespace.
+fn is_same_object(one: &Pin, other: &Pin) -> bool {
+    let parts = |pin: &Pin| -> Option<(String, Option<String>, String)> {
+        let object = pin.object.as_ref()?;
+        let (kind, rest) = object.split_once('/')?;
+        let (namespace, name) = match rest.split_once('/') {
+            Some((namespace, name)) => (Some(namespace.to_owned()), name),
+            None => (None, rest),
+        };
+        Some((kind.to_owned(), namespace, name.to_owned()))
+    };
+    let (Some(one), Some(other)) = (parts(one), parts(other)) else {
+        return false;
+    };
+    let is_open = one.1.is_none() || other.1.is_none();
+    (&one.0, &one.2) == (&other.0, &other.2) && (is_open || one.1 == other.1)
 }
 
 /// What becomes of a pin.

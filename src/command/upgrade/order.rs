@@ -78,14 +78,16 @@ pub(super) fn ceiling(
         }
         After::Seconds(seconds) => seconds,
     };
-    // What was there so long ago has served its time, whatever came since.
-    let (mut then, mut is_cut) = (Some(version.clone()), false);
+    // What was there so long ago has served its time, whatever came since; a step back since then has not.
+    let (mut all, mut is_cut) = (Vec::new(), false);
     for pin in &there {
         let was = history::at(now.repository, now.base, &pin.file, now.time - seconds)?;
         is_cut |= was.is_cut;
-        let said = was.content.and_then(|content| said(pin, &content));
-        then = then.zip(said).map(|(one, other)| lower(one, other));
+        all.push(was.content.and_then(|content| said(pin, &content)));
     }
+    let then: Option<Vec<Version>> = all.into_iter().collect();
+    let then = then.and_then(|all| all.into_iter().reduce(lower));
+    let then = then.filter(|then| then.cmp_precedence(&version).is_le());
     if then.as_ref() == Some(&version) {
         return Ok(up_to(version, waits));
     }
