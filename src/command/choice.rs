@@ -5,9 +5,11 @@ use time::OffsetDateTime;
 
 use super::published::{Known, Published};
 use crate::model::chart::ChartRef;
-use crate::model::range::Range;
-use crate::pins::{Barred, Form, Newest, Pin, newest, tag_prefix};
+use crate::pins::{Form, Newest, Pin, newest, tag_prefix};
 use crate::plan::policy::ChartRule;
+
+/// A source that doesn't list ages is asked for so many, and no further.
+const MOST_ASKED: usize = 10;
 
 /// Asks for the newest version of a pin that its rule allows. A version that is too young is passed over, and so is one of unknown age where an age is asked for.
 ///
@@ -22,34 +24,54 @@ pub fn allowed(
 ) -> Result<Newest, String> {
     let known = published.of(chart).map_err(str::to_owned)?.to_vec();
     let versions = versions_of(&known);
-    loop {
-        let newest = newest(pin, &versions, &rule.rule);
-        // `0d` lifts what all charts have.
-        let age = rule.minimum_age.filter(|age| *age > 0);
-        let (Some(age), Some(version)) = (age, &newest.version) else {
-            return Ok(newest);
-        };
-        if !newest.is_newer {
-            return Ok(newest);
-        }
-        let text = known.iter().find(|known| known.version == *version);
-        let text = text.map_or_else(|| version.to_string(), |known| known.text.clone());
-        let why = match published.created(chart, &text)? {
-            Some(created) if now - created.unix_timestamp() >= age => return Ok(newest),
-            Some(created) => format!(
+    // `0d` lifts what all charts have.
+    let Some(age) = rule.minimum_age.filter(|age| *age > 0) else {
+        return Ok(newest(pin, &versions, &rule.rule));
+    };
+    let too_young = |created: OffsetDateTime| {
+        (now - created.unix_timestamp() < age).then(|| {
+            format!(
                 "is published since {}, and has to be for {}",
                 day(created),
                 length(age)
-            ),
+            )
+        })
+    };
+    for one in &known {
+        if let Some(why) = one.created.and_then(too_young) {
+            rule.rule.young.insert(one.version.clone(), why);
+        }
+    }
+    let mut asked = 0;
+    loop {
+        let newest = newest(pin, &versions, &rule.rule);
+        let Some(version) = newest.version.clone().filter(|_| newest.is_newer) else {
+            return Ok(newest);
+        };
+        let one = known.iter().find(|known| known.version == version);
+        let text = one.map_or_else(|| version.to_string(), |known| known.text.clone());
+        let why = match published.created(chart, &text)? {
+            Some(created) => match too_young(created) {
+                Some(why) => why,
+                None => return Ok(newest),
+            },
             None => format!(
                 "has to be published for {}, and its source doesn't say since when it is",
                 length(age)
             ),
         };
-        rule.rule.barred.push(Barred {
-            versions: Range::only(version),
-            why,
-        });
+        rule.rule.young.insert(version, why);
+        asked += 1;
+        if asked == MOST_ASKED {
+            let undated = known.iter().filter(|one| one.created.is_none());
+            for one in undated {
+                let why = format!(
+                    "has to be published for {}, and {MOST_ASKED} newer ones aren't or don't say so",
+                    length(age)
+                );
+                rule.rule.young.entry(one.version.clone()).or_insert(why);
+            }
+        }
     }
 }
 

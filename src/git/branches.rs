@@ -54,14 +54,17 @@ pub fn offer(
             return Ok(Offered::LeftAlone);
         }
     }
-    if let Some(tip) = old.as_ref().or(published.first()) {
+    let is_same = |tip: &&git2::Commit<'_>| {
         let is_on_base = tip.parent_id(0).is_ok_and(|parent| parent == base);
-        if is_on_base && trailer(tip, DIGEST_TRAILER) == trailer_of(change, DIGEST_TRAILER) {
-            if old.is_none() {
-                commit::move_branch(repository, &name, None, tip.id(), &change.message.subject)?;
-            }
-            return Ok(Offered::Same(tip.id().to_string()));
+        is_on_base && trailer(tip, DIGEST_TRAILER) == trailer_of(change, DIGEST_TRAILER)
+    };
+    // The remote's first: what people see there isn't made a second time.
+    if let Some(same) = published.iter().chain(&old).find(is_same) {
+        let known = old.as_ref().map(git2::Commit::id);
+        if known != Some(same.id()) {
+            commit::move_branch(repository, &name, known, same.id(), &change.message.subject)?;
         }
+        return Ok(Offered::Same(same.id().to_string()));
     }
     let head = Head {
         branch: Some(name.clone()),

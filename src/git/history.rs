@@ -39,36 +39,33 @@ pub fn since(
     Ok(commit.time().seconds())
 }
 
-/// What a file was at some time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Then {
-    /// Its content; nothing where it wasn't there, or the history doesn't go back so far.
-    pub content: Option<Vec<u8>>,
-    /// Whether the history is cut off before that time (a shallow clone).
-    pub is_cut: bool,
-}
-
-/// Returns what a file was on a branch at some time (seconds since 1970), along first parents.
+/// Returns the commit that a branch was on at some time (seconds since 1970), along first parents; nothing where its history doesn't go back so far.
 ///
 /// # Errors
 /// When a commit can't be read.
-pub fn at(repository: &Repository, tip: Oid, path: &RepoPath, time: i64) -> Result<Then> {
-    let git = |why: git2::Error| said(&format!("read the history of `{path}`"), &why);
+pub fn at(repository: &Repository, tip: Oid, time: i64) -> Result<Option<Oid>> {
+    let git = |why: git2::Error| said("read the history", &why);
     let mut commit = repository.find_commit(tip).map_err(git)?;
     while commit.time().seconds() > time {
         let Ok(parent) = commit.parent(0) else {
-            return Ok(Then {
-                content: None,
-                is_cut: repository.is_shallow(),
-            });
+            return Ok(None);
         };
         commit = parent;
     }
-    let tree = commit.tree().map_err(git)?;
+    Ok(Some(commit.id()))
+}
+
+/// Returns what a file was in a commit; nothing where it wasn't there.
+///
+/// # Errors
+/// When the commit can't be read.
+pub fn content(repository: &Repository, commit: Oid, path: &RepoPath) -> Result<Option<Vec<u8>>> {
+    let git = |why: git2::Error| said(&format!("read the history of `{path}`"), &why);
+    let tree = repository
+        .find_commit(commit)
+        .and_then(|commit| commit.tree())
+        .map_err(git)?;
     let entry = tree.get_path(std::path::Path::new(path.as_str())).ok();
     let blob = entry.and_then(|entry| repository.find_blob(entry.id()).ok());
-    Ok(Then {
-        content: blob.map(|blob| blob.content().to_vec()),
-        is_cut: false,
-    })
+    Ok(blob.map(|blob| blob.content().to_vec()))
 }

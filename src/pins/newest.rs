@@ -65,11 +65,10 @@ fn of_range(pin: &Pin, range: &Range, published: &[Version], rule: &Rule) -> New
             && (rule.ranges == Ranges::Leave || !is_far(version))
     };
     let all = highest(published.iter().filter(allowed));
+    // Where nothing published is in the range, nobody can say what is above it.
     let outside = all.filter(|all| {
-        !range.matches(all)
-            && inside
-                .as_ref()
-                .is_none_or(|inside| above(all, inside).is_gt())
+        let is_above = |inside: &Version| above(all, inside).is_gt();
+        !range.matches(all) && inside.as_ref().is_some_and(is_above)
     });
     let rejected = inside.as_ref().and_then(|inside| {
         let why = rule.against(inside)?;

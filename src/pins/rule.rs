@@ -1,5 +1,7 @@
 //! [`Rule`]: which versions a chart's pins may get.
 
+use std::collections::BTreeMap;
+
 use semver::Version;
 
 use crate::model::policy::Ranges;
@@ -16,6 +18,8 @@ pub struct Rule {
     pub prereleases: Option<bool>,
     /// What is never offered, and why.
     pub barred: Vec<Barred>,
+    /// Versions that are too young or of unknown age, and what is said of each.
+    pub young: BTreeMap<Version, String>,
     /// None above this, and why.
     pub most: Option<(Version, String)>,
     /// What happens to a range that a newer version is outside of.
@@ -34,6 +38,9 @@ pub struct Barred {
 impl Rule {
     /// Why a version isn't offered; nothing where nobody is against it.
     pub fn against(&self, version: &Version) -> Option<&str> {
+        if let Some(why) = self.young.get(version) {
+            return Some(why);
+        }
         let barred = self.barred.iter().find(|barred| barred.has(version));
         let most = self.most.as_ref();
         let above = most.filter(|(most, _)| version.cmp_precedence(most).is_gt());

@@ -157,6 +157,10 @@ impl Policy {
         let rules = self.charts.keys().filter(|name| !is_there(name));
         let rules = rules
             .map(|name| format!("`upgrade.charts` has `{name}`, and no pin is of such a chart"));
+        let rejected = self.rejected.iter().filter(|(name, ..)| !is_there(name));
+        let rejected = rejected
+            .map(|(name, ..)| format!("`rejected` has `{name}`, and no pin is of such a chart"));
+        let rules = rules.chain(rejected);
         let has = |path: &String| files.iter().any(|file| is_below(path, file.as_str()));
         let stages = self
             .environments
@@ -279,6 +283,7 @@ fn chart_rule(chart: &ChartPolicy, at: &At<'_>, keys: &[&str]) -> Result<ChartRu
         within: None,
         prereleases: chart.prereleases,
         barred: Vec::new(),
+        young: BTreeMap::new(),
         most: None,
         ranges: chart.ranges.unwrap_or_default(),
     };

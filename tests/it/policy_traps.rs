@@ -692,3 +692,62 @@ fn a_digest_holds_its_own_object_and_no_other() {
     );
     run(&env, 2, "upgrade", &[]);
 }
+
+#[test]
+fn a_range_that_nothing_is_in_never_moves_down() {
+    let env = repo(
+        "upgrade: {charts: {web: {ranges: replace}}}\n",
+        &[("web.yaml", "web", "^2.0")],
+    );
+    env.write("versions.yaml", "web: [1.4.0, 1.5.0]\n");
+    assert!(titles(&run(&env, 0, "upgrade", &["--exit-code"])).is_empty());
+}
+
+#[test]
+fn each_dependency_of_a_chart_has_its_own_past() {
+    let chart = |web: &str| {
+        format!(
+            "apiVersion: v2\nname: all\nversion: 0.1.0\ndependencies:\n  - {{name: redis, version: 18.0.0, repository: 'https://c.example.org'}}\n  - {{name: web, version: {web}, repository: 'https://c.example.org'}}\n"
+        )
+    };
+    let env = TestEnv::new();
+    plain(
+        &env,
+        &[
+            (
+                ".haptic-scaffold.yaml",
+                "upgrade: {environments: [{name: staging, paths: [staging]}, {name: prod, paths: [prod], after: 3d}]}\n",
+            ),
+            ("staging/Chart.yaml", &chart("1.1.0")),
+            ("prod/Chart.yaml", &chart("1.0.0")),
+        ],
+    );
+    env.write("repo/staging/Chart.yaml", &chart("1.2.0"));
+    commit(&env, "2099-01-01T00:00:00Z", "Staging moves");
+    env.write(
+        "versions.yaml",
+        "web: [1.0.0, 1.1.0, 1.2.0]\nredis: [18.0.0]\n",
+    );
+    assert_eq!(
+        titles(&run(&env, 0, "upgrade", &[])),
+        ["Upgrade web to 1.1.0 in prod"]
+    );
+}
+
+#[test]
+fn thousands_of_versions_without_an_age_end() {
+    let env = repo(
+        "upgrade: {charts: {'*': {minimum_age: 3d}}}\n",
+        &[("web.yaml", "web", "1.0.0")],
+    );
+    let all: Vec<String> = (0..5_000).map(|patch| format!("1.0.{patch}")).collect();
+    env.write("versions.yaml", &format!("web: [{}]\n", all.join(", ")));
+    let pins = run(&env, 0, "pins", &[]);
+    assert_eq!(pins["pins"][0]["newest"], Value::Null);
+    assert!(
+        pins["pins"][0]["newest_why"]
+            .as_str()
+            .is_some_and(|why| why.contains("doesn't say since when")),
+        "{pins}"
+    );
+}

@@ -1,6 +1,7 @@
 //! `upgrade`: pins moved to newer versions, each chart by a commit on a branch of its own.
 
 mod asked;
+mod base;
 mod next;
 mod order;
 mod sections;
@@ -12,7 +13,9 @@ use anyhow::Result;
 use git2::{Oid, Repository};
 use serde_json::{Map, Value, json};
 
+use self::base::{base_of, uncommitted};
 use self::next::Next;
+use self::order::Ceiling;
 use self::subjects::Subject;
 use super::author::Author;
 use super::files;
@@ -23,15 +26,13 @@ use super::published::Published;
 use crate::cli::Common;
 use crate::cli::upgrade::UpgradeArgs;
 use crate::error::{ExitStatus, Problem};
-use crate::git::branches::{Offered, check_room, is_offer, offer, offers};
-use crate::git::target::{Head, Target};
+use crate::git::branches::{Offered, check_room, offer, offers};
+use crate::git::target::Target;
 use crate::git::trees::GitTree;
-use crate::layout::recorded::FILE_NAME;
 use crate::model::env::Env;
-use crate::model::repo_path::RepoPath;
 use crate::model::tree::Tree;
 use crate::pins::{Kind, Pin};
-use crate::plan::bundle::{Bundle, Kept, OFFERS};
+use crate::plan::bundle::{Bundle, Kept};
 use crate::plan::change::Change;
 use crate::plan::upgrade::plan;
 use crate::ui::{Outcome, Ui, diff};
@@ -69,6 +70,7 @@ pub fn run(
         now: world.now,
         env: &world.env,
         published: Published::new(versions.as_deref(), registry)?,
+        ceilings: BTreeMap::new(),
     };
     let Planned {
         changes,
@@ -139,45 +141,6 @@ pub fn run(
     })
 }
 
-/// The repository, and the commit and branch that offers are built on.
-fn base_of(target: &Target) -> Result<(&Repository, Oid, String)> {
-    let (
-        Target::Existing(repository),
-        Some(Head {
-            commit: Some(base),
-            branch,
-        }),
-    ) = (target, target.head()?)
-    else {
-        return Err(Problem::usage(format!(
-            "`{}` has no commit to build on",
-            target.place().display()
-        ))
-        .hint("`-C DIR` names a repository, bare or with a work tree")
-        .into());
-    };
-    let name = branch
-        .as_deref()
-        .and_then(|name| name.strip_prefix("refs/heads/"));
-    let name = name.unwrap_or("HEAD").to_owned();
-    if name.starts_with(OFFERS) {
-        return Err(Problem::usage(format!(
-            "`{name}` is checked out, which is a branch of offers and nothing to build on"
-        ))
-        .hint("git switch main, or whichever branch the controller follows")
-        .into());
-    }
-    // CI checks requests out without a branch.
-    if name == "HEAD" && is_offer(repository, base)? {
-        return Err(Problem::usage(
-            "the commit that is checked out is an offer, which is nothing to build on",
-        )
-        .hint("git switch main, or whichever branch the controller follows")
-        .into());
-    }
-    Ok((repository, base, name))
-}
-
 /// An environment that nobody knows would be nothing to do, silently.
 fn check_environments(arguments: &UpgradeArgs, policies: &Policies) -> Result<()> {
     let known = policies.environments();
@@ -206,6 +169,8 @@ struct Upgrade<'a> {
     now: i64,
     env: &'a Env,
     published: Published<'a>,
+    /// What environments before leave, by chart, order and environment.
+    ceilings: BTreeMap<(String, usize, Option<usize>), Ceiling>,
 }
 
 /// Bundles by what they are about, each with the place of its environment in the order.
@@ -257,7 +222,13 @@ impl Upgrade<'_> {
                         planned.staying.insert(bundle.key());
                         bundle.kept.push(stays(why));
                     }
-                    Next::Told(why) => bundle.kept.push(stays(why)),
+                    Next::Told(why) => {
+                        // What only waits may have been offered by hand.
+                        if !why.contains("was rejected") {
+                            planned.staying.insert(bundle.key());
+                        }
+                        bundle.kept.push(stays(why));
+                    }
                     Next::IsHigher(problem) => {
                         bundle.kept.push(stays(problem.message.clone()));
                         lower = lower.or(Some(problem));
@@ -335,28 +306,6 @@ impl Upgrade<'_> {
         let entry = bundles.entry(bundle.key());
         &mut entry.or_insert((environment.unwrap_or_default(), bundle)).1
     }
-}
-
-/// Policies whose file in the work tree is another than the committed one, or not committed at all.
-fn uncommitted(
-    repository: &Repository,
-    tree: &dyn Tree,
-    policies: &[(RepoPath, String)],
-) -> Vec<RepoPath> {
-    let Some(root) = repository.workdir() else {
-        return Vec::new();
-    };
-    let top = RepoPath::parse(FILE_NAME).ok();
-    let new = top.filter(|top| tree.entry(top).is_ok_and(|entry| entry.is_none()));
-    let new = new.filter(|top| root.join(top.as_str()).exists());
-    let is_changed = |(path, text): &&(RepoPath, String)| {
-        std::fs::read(root.join(path.as_str())).ok().as_deref() != Some(text.as_bytes())
-    };
-    let changed = policies
-        .iter()
-        .filter(is_changed)
-        .map(|(path, _)| path.clone());
-    changed.chain(new).collect()
 }
 
 /// Pins of charts that nobody can be asked about.

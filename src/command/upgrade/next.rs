@@ -44,7 +44,16 @@ impl Upgrade<'_> {
         let ceiling = if is_named && self.arguments.to.is_some() {
             Ceiling::default()
         } else {
-            order::ceiling(&now, self.policies, pin, &subject.pins, is_named)?
+            // All pins of a chart in an environment have the same before them.
+            let key = (subject.name.clone(), policy.order, environment);
+            match self.ceilings.get(&key) {
+                Some(known) => known.clone(),
+                None => {
+                    let found = order::ceiling(&now, self.policies, pin, &subject.pins, is_named)?;
+                    self.ceilings.insert(key, found.clone());
+                    found
+                }
+            }
         };
         rule.rule.most = ceiling.most;
         let (pin, digest) = match digest_pair(pin, &subject.pins) {

@@ -23,7 +23,7 @@ pub(super) struct Now<'a> {
 }
 
 /// What the environment before leaves to a pin; by default everything.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Ceiling {
     /// No higher version than this, and why.
     pub(super) most: Option<(Version, String)>,
@@ -79,11 +79,15 @@ pub(super) fn ceiling(
         After::Seconds(seconds) => seconds,
     };
     // What was there so long ago has served its time, whatever came since; a step back since then has not.
-    let (mut all, mut is_cut) = (Vec::new(), false);
+    let past = history::at(now.repository, now.base, now.time - seconds)?;
+    let is_cut = past.is_none() && now.repository.is_shallow();
+    let mut all = Vec::new();
     for pin in &there {
-        let was = history::at(now.repository, now.base, &pin.file, now.time - seconds)?;
-        is_cut |= was.is_cut;
-        all.push(was.content.and_then(|content| said(pin, &content)));
+        let content = match past {
+            Some(commit) => history::content(now.repository, commit, &pin.file)?,
+            None => None,
+        };
+        all.push(content.and_then(|content| said(pin, &content)));
     }
     let then: Option<Vec<Version>> = all.into_iter().collect();
     let then = then.and_then(|all| all.into_iter().reduce(lower));
@@ -91,6 +95,11 @@ pub(super) fn ceiling(
     if then.as_ref() == Some(&version) {
         return Ok(up_to(version, waits));
     }
+    // One of those that have it says since when.
+    let mut have = there
+        .iter()
+        .filter(|pin| version_of(pin).as_ref() == Some(&version));
+    let reached = have.next().copied().unwrap_or(pin);
     let cut = if is_cut {
         "; the history is cut off here: git fetch --unshallow"
     } else {
@@ -100,7 +109,7 @@ pub(super) fn ceiling(
         "`{}` follows {} after `{name}`, which has {version} since {}{cut}",
         stage.name,
         length(seconds),
-        since(now, &there)?
+        since(now, reached)?
     );
     Ok(match then {
         Some(then) => up_to(then, format!("waits: {follows}")),
@@ -160,24 +169,29 @@ fn lower(one: Version, other: Version) -> Version {
     }
 }
 
-/// The version that a pin had in an older text of its file.
+/// The version that a pin had in an older text of its file; the lowest where several pins there are alike.
 fn said(pin: &Pin, content: &[u8]) -> Option<Version> {
     let found = look(&pin.file, &String::from_utf8_lossy(content));
     let definitions = found.facts.definitions.iter().map(|one| &one.pin);
-    let mut all = found.pins.iter().chain(definitions);
-    let same = all.find(|one| (&one.place, &one.object) == (&pin.place, &pin.object));
-    same.and_then(version_of)
+    // One file alone doesn't always say the chart.
+    let is_alike = |one: &&Pin| {
+        (&one.place, &one.object) == (&pin.place, &pin.object)
+            && (one.chart.is_none() || one.chart == pin.chart)
+    };
+    let alike: Vec<&Pin> = found
+        .pins
+        .iter()
+        .chain(definitions)
+        .filter(is_alike)
+        .collect();
+    lowest(&alike, version_of)
 }
 
-/// The day since when all of some pins have their version.
-fn since(now: &Now<'_>, pins: &[&Pin]) -> Result<String> {
-    let mut since = i64::MIN;
-    for pin in pins {
-        let current = version_of(pin);
-        let says = |content: &[u8]| said(pin, content) == current;
-        let reached = history::since(now.repository, now.base, &pin.file, &says)?;
-        since = since.max(reached);
-    }
-    let moment = OffsetDateTime::from_unix_timestamp(since);
+/// The day since when a pin has its version.
+fn since(now: &Now<'_>, pin: &Pin) -> Result<String> {
+    let current = version_of(pin);
+    let says = |content: &[u8]| said(pin, content) == current;
+    let reached = history::since(now.repository, now.base, &pin.file, &says)?;
+    let moment = OffsetDateTime::from_unix_timestamp(reached);
     Ok(moment.map_or_else(|_| "?".to_owned(), day))
 }
