@@ -117,15 +117,10 @@ fn helm_renders_the_difference_without_secrets() {
         "{text}"
     );
     assert!(!text.contains("hunter2"), "{text}");
+    // A chart without a schema that refuses by itself, and says the value.
     with_values(&env, "{other: hunter4}");
-    env.git("repo", &["branch", "-qD", "haptic-scaffold/upgrade-web"]);
-    let done = upgrade(&env, 0, &["--versions", "charts"]);
-    let text = body(&done);
-    assert!(
-        !text.contains("Rendered by helm"),
-        "the old version fails too: {text}"
-    );
-    helm_folder(&env.path("charts"), "web", &[plain_web(), web("1.2.0")]);
+    let [old, new] = ["1.0.0", "1.3.0"].map(refusing);
+    helm_folder(&env.path("charts"), "web", &[old, new]);
     env.git("repo", &["branch", "-qD", "haptic-scaffold/upgrade-web"]);
     let done = upgrade(&env, 0, &["--versions", "charts"]);
     let text = body(&done);
@@ -136,8 +131,16 @@ fn helm_renders_the_difference_without_secrets() {
     assert!(!text.contains("hunter4"), "{text}");
 }
 
-/// An old version that takes what the new one refuses.
-fn plain_web() -> (&'static str, Vec<u8>) {
-    let chart = "apiVersion: v1\nname: web\nversion: 1.0.0\n";
-    ("1.0.0", archive("web", &[("Chart.yaml", chart)]))
+/// A version that renders nothing, or fails with the value where it is a newer one.
+fn refusing(version: &'static str) -> (&'static str, Vec<u8>) {
+    let chart = format!("apiVersion: v1\nname: web\nversion: {version}\n");
+    let template = match version {
+        "1.0.0" => "",
+        _ => "{{ fail (printf \"no %v here\" .Values.other) }}\n",
+    };
+    let files = [
+        ("Chart.yaml", chart.as_str()),
+        ("templates/all.yaml", template),
+    ];
+    (version, archive("web", &files))
 }
