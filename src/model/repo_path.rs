@@ -136,6 +136,24 @@ impl serde::Serialize for RepoPath {
     }
 }
 
+/// A path that a file of a folder names, as kustomizations do, as seen from the repository's top; nothing where it leaves the repository, or is an address.
+pub fn resolved(folder: Option<&RepoPath>, path: &str) -> Option<String> {
+    if path.contains("://") || path.starts_with('/') {
+        return None;
+    }
+    let mut parts: Vec<&str> = folder.into_iter().flat_map(RepoPath::parts).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::{KustomizationFact, PatchFact};
-use crate::model::repo_path::RepoPath;
+use crate::model::repo_path::{RepoPath, resolved};
 
 /// The namespaces that files get; more than one where several overlays take a file in.
 #[derive(Debug, Default)]
@@ -98,24 +98,6 @@ pub(super) fn targets(patches: &[PatchFact]) -> BTreeMap<String, BTreeSet<&str>>
         }
     }
     targets
-}
-
-/// A path of a kustomization as seen from the repository's top; nothing where it leaves the repository, or is an address.
-pub(super) fn resolved(folder: Option<&RepoPath>, path: &str) -> Option<String> {
-    if path.contains("://") || path.starts_with('/') {
-        return None;
-    }
-    let mut parts: Vec<&str> = folder.into_iter().flat_map(RepoPath::parts).collect();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            part => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::{KustomizationFact, ObjectFact};
 use super::found::{Kind, Pin, Source};
-use super::given::{Given, resolved};
+use super::given::Given;
 use super::identity::Identity;
-use crate::model::repo_path::RepoPath;
+use crate::model::repo_path::{RepoPath, resolved};
 
 /// An object that runs a chart, with what it runs as far as this repository says it.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::chart_files::merged;
-use crate::model::repo_path::RepoPath;
+use crate::model::repo_path::{RepoPath, resolved};
 use crate::model::tree::{Tree, read_text};
 use crate::pins::Pin;
 
@@ -87,7 +87,7 @@ impl Found {
             };
             for kustomization in documents(&text) {
                 for resource in strings(&kustomization, "resources") {
-                    if let (Some(path), true) = (resolved(folder, &resource), depth > 0) {
+                    if let (Some(path), true) = (place(folder, &resource), depth > 0) {
                         match read_text(tree, &path) {
                             Ok(Some(_)) => self.file(tree, &path)?,
                             _ => self.folder(tree, Some(&path), depth - 1)?,
@@ -119,7 +119,7 @@ impl Found {
                 let (key, path) = file.split_once('=').unwrap_or_else(|| {
                     (file.rsplit('/').next().unwrap_or_default(), file.as_str())
                 });
-                if let Some(path) = resolved(folder, path) {
+                if let Some(path) = place(folder, path) {
                     let name = text(one, "/name").to_owned();
                     self.generated.push((name, key.to_owned(), path));
                 }
@@ -274,22 +274,9 @@ fn documents(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// A path of a kustomization as seen from the repository's top.
-fn resolved(folder: Option<&RepoPath>, path: &str) -> Option<RepoPath> {
-    if path.contains("://") || path.starts_with('/') {
-        return None;
-    }
-    let mut parts: Vec<&str> = folder.into_iter().flat_map(RepoPath::parts).collect();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            part => parts.push(part),
-        }
-    }
-    RepoPath::parse(&parts.join("/")).ok()
+/// A path of a kustomization as a file or folder of the repository.
+fn place(folder: Option<&RepoPath>, path: &str) -> Option<RepoPath> {
+    RepoPath::parse(&resolved(folder, path)?).ok()
 }
 
 #[cfg(test)]
