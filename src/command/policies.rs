@@ -95,6 +95,13 @@ impl Policies {
         unique.into_iter().collect()
     }
 
+    /// Whether any of some versions was rejected, of whichever chart.
+    pub fn have_rejected(&self, versions: &[String]) -> bool {
+        versions
+            .iter()
+            .any(|version| self.none.has_rejected(version))
+    }
+
     /// The names of all environments.
     pub fn environments(&self) -> Vec<&str> {
         let all = self.all.iter().flat_map(|(_, policy)| &policy.environments);

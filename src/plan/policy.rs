@@ -134,6 +134,12 @@ impl Policy {
         }
     }
 
+    /// Whether a version was rejected, of whichever chart.
+    pub fn has_rejected(&self, version: &str) -> bool {
+        let mut all = self.rejected.iter().map(|(_, one, _)| one);
+        lenient_version(version).is_some_and(|version| all.any(|one| *one == version))
+    }
+
     /// Lets the paths of its environments also be seen from the folder of its file.
     pub fn seen_from(&mut self, folder: &RepoPath) {
         for stage in &mut self.environments {

@@ -119,7 +119,7 @@ pub fn run(
         && arguments.limit.is_none()
         && !upgrade.published.is_nobody();
     if problem.is_none() && is_all {
-        tell_old_offers(repository, base, (&changes, &staying), ui)?;
+        tell_old_offers(repository, base, (&changes, &staying, &policies), ui)?;
     }
     if told
         .iter()
@@ -224,9 +224,7 @@ impl Upgrade<'_> {
                     }
                     Next::Told(why) => {
                         // What only waits may have been offered by hand.
-                        if !why.contains("was rejected") {
-                            planned.staying.insert(bundle.key());
-                        }
+                        planned.staying.insert(bundle.key());
                         bundle.kept.push(stays(why));
                     }
                     Next::IsHigher(problem) => {
@@ -326,12 +324,13 @@ fn homeless(pins: &[Pin]) -> Vec<Kept> {
 fn tell_old_offers(
     repository: &Repository,
     base: Oid,
-    (changes, staying): (&[Change], &BTreeSet<String>),
+    (changes, staying, policies): (&[Change], &BTreeSet<String>, &Policies),
     ui: &mut Ui,
 ) -> Result<()> {
     for old in offers(repository, base)? {
         let is_offered = changes.iter().any(|change| change.key == old.key);
-        if !is_offered && !staying.contains(&old.key) {
+        let may_hold = staying.contains(&old.key) && !policies.have_rejected(&old.versions);
+        if !is_offered && !may_hold {
             ui.notice(&format!(
                 "{0}: it offers {1}, which nothing asks for any more: git branch -D {0}",
                 old.branch,
