@@ -4,13 +4,14 @@
 //!
 //! - [`cli`] parses, [`command`] has one file for each use case;
 //! - [`model`], [`yaml`], [`layout`], [`haptic`], [`secrets`], [`pins`] and [`plan`] are pure: values in, values out;
-//! - [`git`], [`registry`], [`cluster`], [`sops`] and [`ui`] are the effects, [`world`] makes the real ones;
+//! - [`git`], [`forge`], [`registry`], [`cluster`], [`sops`] and [`ui`] are the effects, [`world`] makes the real ones;
 //! - [`error`] says what went wrong and what to do now.
 
 pub mod cli;
 pub mod cluster;
 pub mod command;
 pub mod error;
+pub mod forge;
 pub mod git;
 pub mod haptic;
 pub mod helm;

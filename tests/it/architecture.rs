@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// A module, and the modules that it must not know.
-const DIRECTION: [(&str, &[&str]); 13] = [
+const DIRECTION: [(&str, &[&str]); 14] = [
     (
         "model",
         &[
@@ -65,6 +65,13 @@ const DIRECTION: [(&str, &[&str]); 13] = [
         "cluster",
         &[
             "yaml", "haptic", "layout", "plan", "command", "git", "registry", "ui", "cli", "world",
+        ],
+    ),
+    (
+        "forge",
+        &[
+            "yaml", "haptic", "layout", "pins", "plan", "command", "git", "registry", "cluster",
+            "ui", "cli", "world",
         ],
     ),
     ("ui", &["command", "git", "registry", "cli", "world"]),

@@ -1,0 +1,199 @@
+//! Forges, the effect: where merge requests live.
+//!
+//! Each forge is one file behind the one narrow trait [`Forge`]; what a forge can't do is a value that says so. Which request is ours and what should become of
+//! it is decided elsewhere: nothing in here knows keys, markers or versions, and nothing asks who the token's user is.
+
+pub mod error;
+
+use self::error::ForgeError;
+
+/// Which forge it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// GitLab, by its API or by push options.
+    Gitlab,
+    /// GitHub, also as Enterprise Server.
+    Github,
+    /// Gitea and Forgejo.
+    Gitea,
+    /// None: request files in the repository's git folder.
+    Local,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It waits for people.
+    Open,
+    /// Somebody said no.
+    Closed,
+    /// It is in its base.
+    Merged,
+}
+
+/// A merge request, as the forge has it. Requests from forks are never among those that a forge gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Its number in the project.
+    pub number: u64,
+    /// Its page; for `local` the path of its file.
+    pub url: String,
+    /// The branch that it brings, without `refs/heads/`.
+    pub branch: String,
+    /// The branch that it goes to.
+    pub base: String,
+    /// The commit that it brings, where the forge says it.
+    pub head: Option<String>,
+    /// Its title, without what marks a draft.
+    pub title: String,
+    /// Its text, with LF as line end.
+    pub body: String,
+    /// Names of its labels.
+    pub labels: Vec<String>,
+    /// What became of it.
+    pub state: State,
+    /// Whether it is a draft.
+    pub is_draft: bool,
+}
+
+/// A merge request to be opened.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NewRequest {
+    /// The branch that it brings.
+    pub branch: String,
+    /// The branch that it goes to.
+    pub base: String,
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub body: String,
+    /// Names of its labels; made where the forge lacks them and lets us.
+    pub labels: Vec<String>,
+    /// Login names of those who shall see to it.
+    pub assignees: Vec<String>,
+    /// Login names of those who shall look at it.
+    pub reviewers: Vec<String>,
+    /// Title of its milestone.
+    pub milestone: Option<String>,
+    /// Whether it is a draft.
+    pub is_draft: bool,
+    /// Whether its commits become one; nothing leaves it to the project.
+    pub squash: Option<bool>,
+    /// Whether its branch goes when it is merged.
+    pub remove_branch: bool,
+}
+
+/// An opened request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Created {
+    /// The request.
+    pub request: Request,
+    /// What of it the forge couldn't do, each with the reason: a reviewer that isn't known, a label that can't be made.
+    pub unable: Vec<String>,
+}
+
+/// What of a request becomes another. Nothing leaves it as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Edit {
+    /// Its title.
+    pub title: Option<String>,
+    /// Its text.
+    pub body: Option<String>,
+    /// All its labels.
+    pub labels: Option<Vec<String>>,
+    /// The branch that it goes to.
+    pub base: Option<String>,
+}
+
+/// Requests in the order of their last change, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recent {
+    /// As many as one call gives.
+    pub requests: Vec<Request>,
+    /// Whether there are no others.
+    pub is_all: bool,
+}
+
+/// Whether a forge did what not every forge, project or state of a request lets one do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Able {
+    /// It did.
+    Done,
+    /// It can't, and why.
+    Unable(String),
+}
+
+/// A place for merge requests.
+pub trait Forge {
+    /// Which forge it is.
+    fn kind(&self) -> Kind;
+
+    /// The requests that were last changed, in every state: one call.
+    ///
+    /// # Errors
+    /// When the forge can't be asked or refuses.
+    fn recent(&self) -> Result<Recent, ForgeError>;
+
+    /// All open requests.
+    ///
+    /// # Errors
+    /// When the forge can't be asked or refuses.
+    fn open(&self) -> Result<Vec<Request>, ForgeError>;
+
+    /// The requests of a branch in every state, newest first.
+    ///
+    /// # Errors
+    /// When the forge can't be asked or refuses.
+    fn of_branch(&self, branch: &str) -> Result<Vec<Request>, ForgeError>;
+
+    /// Opens a request. A second one for the same branch is an error whose [`ForgeError::may_be_done`] holds, as is an answer that was lost.
+    ///
+    /// # Errors
+    /// When the forge can't be asked or refuses.
+    fn create(&self, new: &NewRequest) -> Result<Created, ForgeError>;
+
+    /// Changes a request.
+    ///
+    /// # Errors
+    /// When the forge can't be asked or refuses.
+    fn edit(&self, number: u64, edit: &Edit) -> Result<Request, ForgeError>;
+
+    /// Says something below a request.
+    ///
+    /// # Errors
+    /// When the forge can't be asked or refuses.
+    fn comment(&self, number: u64, text: &str) -> Result<(), ForgeError>;
+
+    /// Closes a request.
+    ///
+    /// # Errors
+    /// When the forge can't be asked or refuses.
+    fn close(&self, number: u64) -> Result<(), ForgeError>;
+
+    /// Has a request merged as soon as all that it waits for is there, if it still brings this commit.
+    ///
+    /// # Errors
+    /// When the forge can't be asked or refuses for another reason than that it can't.
+    fn merge_when_ready(&self, number: u64, head: &str) -> Result<Able, ForgeError>;
+
+    /// The text of the open issue with a title, or nothing.
+    ///
+    /// # Errors
+    /// When the forge can't be asked or refuses.
+    fn issue(&self, title: &str) -> Result<Option<Issue>, ForgeError>;
+
+    /// Opens an issue, or changes its text.
+    ///
+    /// # Errors
+    /// When the forge can't be asked or refuses.
+    fn put_issue(&self, known: Option<u64>, title: &str, body: &str) -> Result<Able, ForgeError>;
+}
+
+/// An issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issue {
+    /// Its number.
+    pub number: u64,
+    /// Its text.
+    pub body: String,
+}
