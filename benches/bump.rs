@@ -130,6 +130,7 @@ fn command(
 
 /// What `upgrade` does for a chart whose pin it has found, in a process of its own.
 fn bump(repository: &str, path: &str, version: &str) {
+    haptic_scaffold::git::set_up();
     let repository = git2::Repository::open_bare(repository).unwrap();
     let base = repository.head().unwrap().target().unwrap();
     let tree = GitTree::of(&repository, Some(base)).unwrap();

@@ -39,6 +39,7 @@ use crate::world::World;
 
 /// Runs a command line and returns what the process ends with.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, mut world: World) -> ExitStatus {
+    git::set_up();
     let arguments = with_variables(arguments.into_iter().collect(), &world.env);
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,

@@ -5,6 +5,7 @@ use git2::{Oid, Repository};
 
 use super::commit::{self, Commit};
 use super::differences::differences;
+use super::raw_trees::RawTrees;
 use super::said;
 use super::target::Head;
 use crate::error::Problem;
@@ -39,6 +40,7 @@ pub fn offer(
 ) -> Result<Offered> {
     let name = format!("refs/heads/{}", change.branch);
     let git = |why: git2::Error| said(&format!("read `{}`", change.branch), &why);
+    let trees = RawTrees::of(repository).map_err(git)?;
     let old = match repository.find_reference(&name) {
         Ok(reference) => Some(reference.peel_to_commit().map_err(git)?),
         Err(why) if why.code() == git2::ErrorCode::NotFound => None,
@@ -50,7 +52,7 @@ pub fn offer(
     // What a clone knows of the remote's branch counts as much: a push would go over it.
     let published = remote_tips(repository, &change.branch)?;
     for tip in old.iter().chain(&published) {
-        if !is_ours(repository, tip, base, change)? {
+        if !is_ours(repository, &trees, tip, (base, change)) {
             return Ok(Offered::LeftAlone);
         }
     }
@@ -70,7 +72,7 @@ pub fn offer(
         branch: Some(name.clone()),
         commit: Some(base),
     };
-    let Some(made) = commit::make(repository, change, &head, commit)? else {
+    let Some(made) = commit::make_from(&trees, repository, change, &head, commit)? else {
         return Ok(Offered::LeftAlone);
     };
     let old = old.map(|old| old.id());
@@ -111,6 +113,7 @@ pub struct OldOffer {
 /// When the branches can't be read.
 pub fn offers(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
     let git = |why: git2::Error| said("list the branches", &why);
+    let trees = RawTrees::of(repository).map_err(git)?;
     let mut found = Vec::new();
     let references = repository
         .references_glob(&format!("refs/heads/{OFFERS}upgrade-*"))
@@ -123,7 +126,7 @@ pub fn offers(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
         let descends =
             |from: Oid| base == from || repository.graph_descendant_of(base, from).unwrap_or(false);
         // What somebody amended is theirs, and what was built on another branch is of that one.
-        let is_ours = trailer(&tip, DIGEST_TRAILER) == changed(repository, &tip).ok()
+        let is_ours = trailer(&tip, DIGEST_TRAILER) == changed(repository, &trees, &tip).ok()
             && tip.parent_id(0).is_ok_and(descends);
         if let (Some(key), true) = (trailer(&tip, KEY_TRAILER), is_ours && !descends(tip.id())) {
             found.push(OldOffer {
@@ -203,9 +206,13 @@ fn is_checked_out(repository: &Repository, branch: &str) -> bool {
 }
 
 /// What a commit changes, digested as changes are: another digest than its own trailer says that somebody amended it.
-fn changed(repository: &Repository, commit: &git2::Commit<'_>) -> Result<String, git2::Error> {
-    let (old, new) = (commit.parent(0)?.tree()?, commit.tree()?);
-    let files = differences(repository, Some(&old), Some(&new))?;
+fn changed(
+    repository: &Repository,
+    trees: &RawTrees<'_>,
+    commit: &git2::Commit<'_>,
+) -> Result<String, git2::Error> {
+    let (old, new) = (commit.parent(0)?.tree_id(), commit.tree_id());
+    let files = differences(repository, trees, Some(old), Some(new))?;
     let parts = files
         .iter()
         .map(|(path, new)| (path.as_str(), new.as_deref()));
@@ -215,20 +222,19 @@ fn changed(repository: &Repository, commit: &git2::Commit<'_>) -> Result<String,
 /// A branch is ours while it has one commit beside the base's, and that one has our key and our content.
 fn is_ours(
     repository: &Repository,
+    trees: &RawTrees<'_>,
     tip: &git2::Commit<'_>,
-    base: Oid,
-    change: &Change,
-) -> Result<bool> {
+    (base, change): (Oid, &Change),
+) -> bool {
     let has_key = trailer(tip, KEY_TRAILER).as_deref() == Some(&change.key)
-        && trailer(tip, DIGEST_TRAILER) == changed(repository, tip).ok();
-    let parent = tip.parent_id(0).ok();
+        && trailer(tip, DIGEST_TRAILER) == changed(repository, trees, tip).ok();
     let is_known = |parent: Oid| {
         parent == base
             || repository
                 .graph_descendant_of(base, parent)
                 .unwrap_or(false)
     };
-    Ok(has_key && parent.is_some_and(is_known))
+    has_key && tip.parent_id(0).is_ok_and(is_known)
 }
 
 fn trailer(commit: &git2::Commit<'_>, name: &str) -> Option<String> {

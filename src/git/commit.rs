@@ -1,12 +1,11 @@
 //! Commits built in the object database: from the last commit's tree and a change, without index or work tree.
 
-use std::path::Path;
-
 use anyhow::{Context as _, Result};
 use git2::build::TreeUpdateBuilder;
 use git2::{ErrorCode, FileMode, Oid, Repository, Tree};
 
 use super::identity::Identity;
+use super::raw_trees::RawTrees;
 use super::said;
 use super::sign::{self, Signing};
 use super::target::Head;
@@ -45,6 +44,18 @@ pub fn make(
     head: &Head,
     commit: &Commit<'_>,
 ) -> Result<Option<Made>> {
+    let trees = RawTrees::of(repository).map_err(|why| said("make the commit", &why))?;
+    make_from(&trees, repository, change, head, commit)
+}
+
+/// [`make`], where some trees were read before.
+pub(super) fn make_from(
+    trees: &RawTrees<'_>,
+    repository: &Repository,
+    change: &Change,
+    head: &Head,
+    commit: &Commit<'_>,
+) -> Result<Option<Made>> {
     let git = |why: git2::Error| said("make the commit", &why);
     let parent = head
         .commit
@@ -61,7 +72,7 @@ pub fn make(
             repository.find_tree(empty).map_err(git)?
         }
     };
-    let (tree, paths) = updated(repository, &base, change)?;
+    let (tree, paths) = updated(repository, trees, &base, change)?;
     if tree == base.id() {
         return Ok(None);
     }
@@ -95,17 +106,20 @@ pub fn make(
 /// The tree with the change in it, and the paths that differ.
 fn updated(
     repository: &Repository,
+    trees: &RawTrees<'_>,
     base: &Tree<'_>,
     change: &Change,
 ) -> Result<(Oid, Vec<RepoPath>)> {
     let git = |why: git2::Error| said("make the commit", &why);
     let mut update = TreeUpdateBuilder::new();
+    let mut exchanged = Vec::new();
     let mut paths = Vec::new();
     for file in change.committed() {
-        let entry = base.get_path(Path::new(file.path.as_str())).ok();
+        let path = file.path.as_str();
+        let entry = trees.find(base.id(), path).map_err(git)?;
         let committed = entry
             .as_ref()
-            .and_then(|entry| repository.find_blob(entry.id()).ok());
+            .and_then(|entry| repository.find_blob(entry.id).ok());
         let may_change = file.verdict.writes() || file.commit == Commitment::Yes;
         if committed.is_some() && !may_change {
             // Left alone: what the last commit has stays, whatever the work tree has.
@@ -122,28 +136,37 @@ fn updated(
                     committed.as_ref().map(git2::Blob::content),
                     &wanted,
                 )?;
-                let is_executable = entry
-                    .is_some_and(|entry| entry.filemode() == i32::from(FileMode::BlobExecutable));
-                let mode = if is_executable {
-                    FileMode::BlobExecutable
-                } else {
-                    FileMode::Blob
+                let mode = match entry.as_ref().map(|entry| entry.mode.as_slice()) {
+                    Some(b"100755") => FileMode::BlobExecutable,
+                    _ => FileMode::Blob,
                 };
-                update.upsert(
-                    file.path.as_str(),
-                    repository.blob(&wanted).map_err(git)?,
-                    mode,
-                );
+                let blob = repository.blob(&wanted).map_err(git)?;
+                update.upsert(path, blob, mode);
+                // A file that stays a file of its mode needs no tree built anew.
+                if entry.is_some_and(|entry| octal(&entry.mode) == i32::from(mode)) {
+                    exchanged.push((path, blob));
+                }
                 paths.push(file.path.clone());
             }
             None if committed.is_some() => {
-                update.remove(file.path.as_str());
+                update.remove(path);
                 paths.push(file.path.clone());
             }
             None => {}
         }
     }
-    Ok((update.create_updated(repository, base).map_err(git)?, paths))
+    let made = if exchanged.len() == paths.len() {
+        trees.exchange(base.id(), &exchanged)
+    } else {
+        update.create_updated(repository, base)
+    };
+    Ok((made.map_err(git)?, paths))
+}
+
+/// A mode as a number.
+fn octal(mode: &[u8]) -> i32 {
+    let digit = |number: i32, byte: &u8| number * 8 + i32::from(byte.saturating_sub(b'0'));
+    mode.iter().fold(0, digit)
 }
 
 /// The last guard: no commit brings a Secret in clear that the one before hasn't got.

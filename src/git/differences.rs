@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use git2::{Error, ObjectType, Repository, Tree, TreeEntry};
+use git2::{Error, Oid, Repository};
+
+use super::raw_trees::{Entries, Entry, RawTrees};
 
 /// Paths with their new content; none where the file is gone, or is none.
 pub(super) type Differences = BTreeMap<String, Option<Vec<u8>>>;
@@ -14,77 +16,72 @@ pub(super) type Differences = BTreeMap<String, Option<Vec<u8>>>;
 /// When a tree can't be read.
 pub(super) fn differences(
     repository: &Repository,
-    old: Option<&Tree<'_>>,
-    new: Option<&Tree<'_>>,
+    trees: &RawTrees<'_>,
+    old: Option<Oid>,
+    new: Option<Oid>,
 ) -> Result<Differences, Error> {
-    let mut found = Differences::new();
-    compare(repository, old, new, "", &mut found)?;
-    Ok(found)
+    let mut comparison = Comparison {
+        repository,
+        trees,
+        found: Differences::new(),
+    };
+    comparison.compare(old, new, "")?;
+    Ok(comparison.found)
 }
 
-fn compare(
-    repository: &Repository,
-    old: Option<&Tree<'_>>,
-    new: Option<&Tree<'_>>,
-    prefix: &str,
-    found: &mut Differences,
-) -> Result<(), Error> {
-    let (mut old_at, mut new_at) = (0, 0);
-    loop {
-        let one = old.and_then(|tree| tree.get(old_at));
-        let other = new.and_then(|tree| tree.get(new_at));
-        let order = match (&one, &other) {
-            (Some(one), Some(other)) => order(one, other),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (None, None) => return Ok(()),
-        };
-        let one = one.filter(|_| order.is_le());
-        let other = other.filter(|_| order.is_ge());
-        old_at += usize::from(one.is_some());
-        new_at += usize::from(other.is_some());
-        let says = |entry: &TreeEntry<'_>| (entry.id(), entry.filemode());
-        if one.as_ref().map(says) == other.as_ref().map(says) {
-            continue;
-        }
-        let Some(either) = other.as_ref().or(one.as_ref()) else {
-            continue;
-        };
-        let path = format!("{prefix}{}", String::from_utf8_lossy(either.name_bytes()));
-        if is_tree(either) {
-            let tree = |entry: Option<TreeEntry<'_>>| {
-                entry
-                    .map(|entry| repository.find_tree(entry.id()))
-                    .transpose()
+struct Comparison<'a> {
+    repository: &'a Repository,
+    trees: &'a RawTrees<'a>,
+    found: Differences,
+}
+
+impl Comparison<'_> {
+    fn compare(&mut self, old: Option<Oid>, new: Option<Oid>, prefix: &str) -> Result<(), Error> {
+        let bytes = |tree: Option<Oid>| tree.map(|id| self.trees.bytes(id)).transpose();
+        let (old, new) = (bytes(old)?, bytes(new)?);
+        let mut olds = Entries::of(old.as_deref().unwrap_or_default()).peekable();
+        let mut news = Entries::of(new.as_deref().unwrap_or_default()).peekable();
+        loop {
+            let order = match (olds.peek(), news.peek()) {
+                (Some(one), Some(other)) => order(one, other),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return Ok(()),
             };
-            let (one, other) = (tree(one)?, tree(other)?);
-            let prefix = format!("{path}/");
-            compare(repository, one.as_ref(), other.as_ref(), &prefix, found)?;
-        } else {
-            let blob = other.and_then(|entry| repository.find_blob(entry.id()).ok());
-            found.insert(path, blob.map(|blob| blob.content().to_vec()));
+            let one = olds.next_if(|_| order.is_le());
+            let other = news.next_if(|_| order.is_ge());
+            let says = |entry: &Entry<'_>| (entry.id, entry.mode.to_vec());
+            if one.as_ref().map(says) == other.as_ref().map(says) {
+                continue;
+            }
+            let Some(either) = other.as_ref().or(one.as_ref()) else {
+                continue;
+            };
+            let path = format!("{prefix}{}", String::from_utf8_lossy(either.name));
+            if either.is_folder() {
+                let id = |entry: &Entry<'_>| entry.id;
+                let (one, other) = (one.as_ref().map(id), other.as_ref().map(id));
+                self.compare(one, other, &format!("{path}/"))?;
+            } else {
+                let blob = other.and_then(|entry| self.repository.find_blob(entry.id).ok());
+                self.found
+                    .insert(path, blob.map(|blob| blob.content().to_vec()));
+            }
         }
     }
-}
-
-fn is_tree(entry: &TreeEntry<'_>) -> bool {
-    entry.kind() == Some(ObjectType::Tree)
 }
 
 /// The order of entries in a tree: by their bytes, folders as if a `/` ended their name (git-mktree).
-fn order(one: &TreeEntry<'_>, other: &TreeEntry<'_>) -> Ordering {
-    let key = |entry: &TreeEntry<'_>| {
-        let end = if is_tree(entry) { &b"/"[..] } else { b"" };
-        [entry.name_bytes(), end].concat()
-    };
-    match (is_tree(one), is_tree(other)) {
-        (false, false) => one.name_bytes().cmp(other.name_bytes()),
-        _ => key(one).cmp(&key(other)),
-    }
+fn order(one: &Entry<'_>, other: &Entry<'_>) -> Ordering {
+    let end = |entry: &Entry<'_>| if entry.is_folder() { &b"/"[..] } else { b"" };
+    let one = one.name.iter().chain(end(one));
+    one.cmp(other.name.iter().chain(end(other)))
 }
 
 #[cfg(test)]
 mod tests {
+    use git2::Tree;
+
     use super::*;
 
     /// A tree of some files, written as an index would.
@@ -138,7 +135,9 @@ mod tests {
         let trees: Vec<Tree<'_>> = all.iter().map(|files| tree(&repository, files)).collect();
         for old in &trees {
             for new in &trees {
-                let found = differences(&repository, Some(old), Some(new)).unwrap();
+                let raw = RawTrees::of(&repository).unwrap();
+                let ids = (Some(old.id()), Some(new.id()));
+                let found = differences(&repository, &raw, ids.0, ids.1).unwrap();
                 assert_eq!(found, wanted(&repository, old, new));
                 assert_eq!(found.is_empty(), old.id() == new.id());
             }

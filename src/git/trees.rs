@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use git2::{ObjectType, Repository};
 
+use super::raw_trees::RawTrees;
 use super::{said, walk};
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::{Entry, SUBMODULE, Take, Tree, Wanted};
@@ -13,6 +14,7 @@ use crate::model::tree::{Entry, SUBMODULE, Take, Tree, Wanted};
 pub struct GitTree<'r> {
     repository: &'r Repository,
     tree: Option<git2::Tree<'r>>,
+    trees: RawTrees<'r>,
 }
 
 impl<'r> GitTree<'r> {
@@ -24,9 +26,11 @@ impl<'r> GitTree<'r> {
         let tree = commit
             .map(|id| repository.find_commit(id).and_then(|commit| commit.tree()))
             .transpose();
+        let git = |why: git2::Error| said("read the commit", &why);
         Ok(Self {
             repository,
-            tree: tree.map_err(|why| said("read the commit", &why))?,
+            tree: tree.map_err(git)?,
+            trees: RawTrees::of(repository).map_err(git)?,
         })
     }
 }
@@ -36,25 +40,20 @@ impl Tree for GitTree<'_> {
         let Some(tree) = &self.tree else {
             return Ok(None);
         };
-        let entry = match tree.get_path(Path::new(path.as_str())) {
-            Ok(entry) => entry,
-            Err(why) if why.code() == git2::ErrorCode::NotFound => return Ok(None),
-            Err(why) => return Err(said(&format!("read `{path}`"), &why)),
+        let git = |why: git2::Error| said(&format!("read `{path}`"), &why);
+        let found = self.trees.find(tree.id(), path.as_str()).map_err(git)?;
+        let Some(found) = found else {
+            return Ok(None);
         };
-        Ok(Some(match entry.kind() {
-            Some(ObjectType::Tree) => Entry::Folder,
-            Some(ObjectType::Blob) => {
-                let blob = self
-                    .repository
-                    .find_blob(entry.id())
-                    .map_err(|why| said(&format!("read `{path}`"), &why))?;
-                if entry.filemode() == i32::from(git2::FileMode::Link) {
-                    Entry::Link(String::from_utf8_lossy(blob.content()).into_owned())
-                } else {
-                    Entry::File(blob.content().to_vec())
-                }
-            }
-            _ => Entry::Other,
+        let content = || {
+            let blob = self.repository.find_blob(found.id).map_err(git)?;
+            anyhow::Ok(blob.content().to_vec())
+        };
+        Ok(Some(match found.mode.as_slice() {
+            b"40000" => Entry::Folder,
+            b"120000" => Entry::Link(String::from_utf8_lossy(&content()?).into_owned()),
+            b"160000" => Entry::Other,
+            _ => Entry::File(content()?),
         }))
     }
 
