@@ -11,7 +11,7 @@ use super::target::Head;
 use crate::error::Problem;
 use crate::plan::bundle::OFFERS;
 use crate::plan::change::Change;
-use crate::plan::message::{DIGEST_TRAILER, KEY_TRAILER, VERSION_TRAILER, digest_of};
+use crate::plan::message::{BASE_TRAILER, DIGEST_TRAILER, KEY_TRAILER, VERSION_TRAILER, digest_of};
 
 /// What became of the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,9 +56,10 @@ pub fn offer(
             return Ok(Offered::LeftAlone);
         }
     }
+    // One with the same content is as good on an older base, where nobody has to look at it again. One that was merged brings nothing any more.
     let is_same = |tip: &&git2::Commit<'_>| {
-        let is_on_base = tip.parent_id(0).is_ok_and(|parent| parent == base);
-        is_on_base && trailer(tip, DIGEST_TRAILER) == trailer_of(change, DIGEST_TRAILER)
+        let is_merged = tip.id() == base || descends(repository, base, tip.id());
+        !is_merged && trailer(tip, DIGEST_TRAILER) == trailer_of(change, DIGEST_TRAILER)
     };
     // The remote's first: what people see there isn't made a second time.
     if let Some(same) = published.iter().chain(&old).find(is_same) {
@@ -72,7 +73,10 @@ pub fn offer(
         branch: Some(name.clone()),
         commit: Some(base),
     };
-    let Some(made) = commit::make_from(&trees, repository, change, &head, commit)? else {
+    let mut based = change.clone();
+    let on = (BASE_TRAILER.to_owned(), base.to_string());
+    based.message.trailers.push(on);
+    let Some(made) = commit::make_from(&trees, repository, &based, &head, commit)? else {
         return Ok(Offered::LeftAlone);
     };
     let old = old.map(|old| old.id());
@@ -219,6 +223,13 @@ fn changed(
     Ok(digest_of(parts))
 }
 
+/// Whether a commit has another among its ancestors, as far as they are known.
+fn descends(repository: &Repository, commit: Oid, from: Oid) -> bool {
+    repository
+        .graph_descendant_of(commit, from)
+        .unwrap_or(false)
+}
+
 /// A branch is ours while it has one commit beside the base's, and that one has our key and our content.
 fn is_ours(
     repository: &Repository,
@@ -228,11 +239,10 @@ fn is_ours(
 ) -> bool {
     let has_key = trailer(tip, KEY_TRAILER).as_deref() == Some(&change.key)
         && trailer(tip, DIGEST_TRAILER) == changed(repository, trees, tip).ok();
+    // The parent that it was made with says that nothing is below it that isn't the base's, also where the base was rewritten or its history is cut off.
     let is_known = |parent: Oid| {
-        parent == base
-            || repository
-                .graph_descendant_of(base, parent)
-                .unwrap_or(false)
+        let made_on = trailer(tip, BASE_TRAILER);
+        parent == base || made_on == Some(parent.to_string()) || descends(repository, base, parent)
     };
     has_key && tip.parent_id(0).is_ok_and(is_known)
 }

@@ -12,5 +12,6 @@ pub mod pem;
 pub mod policy;
 pub mod range;
 pub mod repo_path;
+pub mod request;
 pub mod text;
 pub mod tree;

@@ -11,6 +11,9 @@ pub const DIGEST_TRAILER: &str = "Haptic-Scaffold-Digest";
 /// Trailer with the chart's version that the change offers.
 pub const VERSION_TRAILER: &str = "Haptic-Scaffold-Version";
 
+/// Trailer with the commit that the change was built on: the parent, unless somebody has rebased it since.
+pub const BASE_TRAILER: &str = "Haptic-Scaffold-Base";
+
 /// The parts of a commit's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {

@@ -1,0 +1,109 @@
+//! [`Marker`]: what a merge request says about itself, hidden in its text. A forge is the only place that keeps it.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::change::Change;
+use super::message::{DIGEST_TRAILER, VERSION_TRAILER};
+
+const START: &str = "<!-- haptic-scaffold ";
+const END: &str = " -->";
+/// The most characters that GitHub takes in a text (65,536), less what a marker needs. GitLab takes a million.
+const MOST_TEXT: usize = 60_000;
+
+/// What a request is about, and what it was like when it was last written: what is another since, people have changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marker {
+    /// The key of the change.
+    pub key: String,
+    /// The versions that it offers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<String>,
+    /// The digest of what it changes.
+    pub content: String,
+    /// A digest of its title.
+    pub title: String,
+    /// A digest of its text.
+    pub text: String,
+    /// The labels that it was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Whether we closed it: that is nobody's "no".
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
+}
+
+impl Marker {
+    /// That of a change.
+    pub fn of(change: &Change) -> Self {
+        let named = |name: &str| {
+            let trailers = change.message.trailers.iter();
+            let named = trailers.filter(|(known, _)| known == name);
+            named.map(|(_, value)| value.clone()).collect::<Vec<_>>()
+        };
+        Self {
+            key: change.key.clone(),
+            versions: named(VERSION_TRAILER),
+            content: named(DIGEST_TRAILER).pop().unwrap_or_default(),
+            title: digest(&change.title),
+            text: digest(&text_of(change)),
+            labels: change.labels.clone(),
+            withdrawn: false,
+        }
+    }
+
+    /// Splits a request's text into what people read and the marker, if it has one.
+    pub fn split(body: &str) -> (String, Option<Self>) {
+        let Some(start) = body.rfind(START) else {
+            return (body.to_owned(), None);
+        };
+        let rest = &body[start + START.len()..];
+        let Some(end) = rest.find(END) else {
+            return (body.to_owned(), None);
+        };
+        match serde_json::from_str(&rest[..end]) {
+            Ok(marker) => {
+                let behind = rest[end + END.len()..].trim_start_matches('\n');
+                let text = format!("{}{behind}", &body[..start]);
+                (text.trim_end().to_owned(), Some(marker))
+            }
+            Err(_) => (body.to_owned(), None),
+        }
+    }
+
+    /// A text with the marker behind it.
+    pub fn behind(&self, text: &str) -> String {
+        // `--` ends a comment, and a key may hold it.
+        let json = serde_json::to_string(self).unwrap_or_default();
+        let json = json.replace('<', "\\u003c").replace('>', "\\u003e");
+        format!("{}\n\n{START}{json}{END}\n", text.trim_end())
+    }
+}
+
+/// A change's text as a forge takes it.
+pub fn text_of(change: &Change) -> String {
+    let text = change.body.trim_end();
+    match text.char_indices().nth(MOST_TEXT) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let kept = &text[..end];
+            let fences = kept.lines().filter(|line| line.starts_with("```")).count();
+            let folds = kept
+                .matches("<details>")
+                .count()
+                .saturating_sub(kept.matches("</details>").count());
+            format!(
+                "{kept}{}{}\n\nThe text is longer than a forge takes: `haptic-scaffold upgrade --dry-run` shows all of it.",
+                "\n```\n".repeat(fences % 2),
+                "\n\n</details>\n".repeat(folds)
+            )
+        }
+    }
+}
+
+/// A digest that doesn't tell line ends and outer spaces apart, which forges change.
+pub fn digest(text: &str) -> String {
+    let lines: Vec<&str> = text.trim().lines().map(str::trim_end).collect();
+    let hash = Sha256::digest(lines.join("\n"));
+    format!("{hash:x}")[..16].to_owned()
+}
