@@ -3,10 +3,10 @@
 //! Owns the pipes, the limits of time and the end of the program. Nobody is asked for a password: the programs fail instead. `ssh` is the
 //! user's own, so keys, agent, known hosts and proxies are as its configuration says.
 
-use std::io::{ErrorKind, Read, Write as _};
+use std::io::{Cursor, ErrorKind, Read, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,8 @@ use crate::model::env::Env;
 pub(super) const LIST_LIMIT: Duration = Duration::from_secs(60);
 /// How long it may take to accept a push: hooks may run long.
 pub(super) const PUSH_LIMIT: Duration = Duration::from_secs(300);
+/// How long a pack may take to come.
+pub(super) const FETCH_LIMIT: Duration = Duration::from_secs(600);
 /// How long a program may take to end, once its output has.
 const END_LIMIT: Duration = Duration::from_secs(2);
 /// The most that is read of a program, in bytes.
@@ -145,7 +147,7 @@ impl Program {
             name,
             stdin: child.stdin.take(),
             output: chunks(child.stdout.take()),
-            complaint: chunks(child.stderr.take()),
+            complaint: complaints(child.stderr.take()),
             got: Vec::new(),
             child,
         })
@@ -199,13 +201,7 @@ impl Channel {
         server: &Advertisement,
         request: Vec<u8>,
     ) -> Result<Answer, Why> {
-        if let Some(mut stdin) = self.stdin.take() {
-            // Beside the reading: a server may speak while it is written to, and would wait for us.
-            thread::spawn(move || {
-                // A program that ends early says why on its own; the broken pipe says nothing.
-                let _ = stdin.write_all(&request).is_err();
-            });
-        }
+        self.send(request);
         self.read_until(PUSH_LIMIT, |_| false)
             .map_err(|why| Why::NoAnswer(why.to_string()))?;
         let answer = Answer::read(server, &self.got).map_err(Why::Malformed)?;
@@ -213,6 +209,39 @@ impl Channel {
             return Err(Why::NoAnswer(self.end()));
         }
         Ok(answer)
+    }
+
+    /// Sends a request and gives the answer, while it comes, to `take`.
+    ///
+    /// # Errors
+    /// Those of `take`; where the connection ended early, with what the program says.
+    pub(super) fn fetch(
+        &mut self,
+        request: Vec<u8>,
+        take: &mut dyn FnMut(&mut dyn Read) -> Result<(), Why>,
+    ) -> Result<(), Why> {
+        self.send(request);
+        let mut flow = Flow {
+            output: &self.output,
+            chunk: Cursor::default(),
+            end: Instant::now() + FETCH_LIMIT,
+            is_late: false,
+        };
+        let taken = take(&mut flow);
+        match (taken, flow.is_late) {
+            (Err(Why::NoAnswer(_)), false) => Err(Why::NoAnswer(self.end())),
+            (taken, _) => taken,
+        }
+    }
+
+    fn send(&mut self, request: Vec<u8>) {
+        if let Some(mut stdin) = self.stdin.take() {
+            // Beside the reading: a server may speak while it is written to, and would wait for us.
+            thread::spawn(move || {
+                // A program that ends early says why on its own; the broken pipe says nothing.
+                let _ = stdin.write_all(&request).is_err();
+            });
+        }
     }
 
     /// Short texts fit into the pipe.
@@ -286,6 +315,33 @@ impl Channel {
     }
 }
 
+/// The output of a program as it comes.
+struct Flow<'c> {
+    output: &'c Receiver<Vec<u8>>,
+    chunk: Cursor<Vec<u8>>,
+    end: Instant,
+    is_late: bool,
+}
+
+impl Read for Flow<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.chunk.read(into)?;
+        if length > 0 || into.is_empty() {
+            return Ok(length);
+        }
+        let rest = self.end.saturating_duration_since(Instant::now());
+        match self.output.recv_timeout(rest) {
+            Ok(chunk) => self.chunk = Cursor::new(chunk),
+            Err(RecvTimeoutError::Disconnected) => return Ok(0),
+            Err(RecvTimeoutError::Timeout) => {
+                self.is_late = true;
+                return Err(std::io::Error::new(ErrorKind::TimedOut, "the time is over"));
+            }
+        }
+        self.chunk.read(into)
+    }
+}
+
 impl Drop for Channel {
     fn drop(&mut self) {
         self.stdin = None;
@@ -299,8 +355,25 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Reads a pipe beside everything else.
+/// Reads a pipe beside everything else, and not far ahead of whoever takes it.
 fn chunks(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    const MOST_AHEAD: usize = 16;
+    let (sender, receiver) = sync_channel(MOST_AHEAD);
+    thread::spawn(move || {
+        let Some(mut pipe) = pipe else { return };
+        let mut chunk = vec![0; 64 << 10];
+        while let Ok(length @ 1..) = pipe.read(&mut chunk) {
+            // Nobody listens any more where the time was over.
+            if sender.send(chunk[..length].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// Reads a pipe that nobody takes from until the end, beside everything else.
+fn complaints(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
         let Some(mut pipe) = pipe else { return };

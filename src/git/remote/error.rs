@@ -56,6 +56,9 @@ pub enum Why {
     /// The answer isn't that of a Git server.
     #[error("unusable answer, {0}")]
     Malformed(String),
+    /// The server's last words.
+    #[error("it says: {0}")]
+    Said(String),
     /// The server can't do what is asked for.
     #[error("{0}")]
     Unable(String),
@@ -110,6 +113,7 @@ impl Why {
             Self::Malformed(_) => {
                 "check that the address is that of a Git repository: `git ls-remote ADDRESS` has to work"
             }
+            Self::Said(_) => "the server's words say what it wants",
             Self::Unable(_) => {
                 "the server's administrator can allow it (`receive.advertisePushOptions` for options)"
             }

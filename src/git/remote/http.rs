@@ -3,6 +3,7 @@
 //! Owns the retries, the redirects, the answer to a 401, and the rule that a login goes to the remote's own origin alone and never in the clear over
 //! a network. Source: git's `gitprotocol-http`. TLS, proxy and certificates are those of every other request of the program.
 
+use std::io::Read;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use zeroize::Zeroizing;
 
 use super::Service;
 use super::address::HttpAddress;
-use super::channel::{LIST_LIMIT, MOST, PUSH_LIMIT};
+use super::channel::{FETCH_LIMIT, LIST_LIMIT, MOST, PUSH_LIMIT};
 use super::error::Why;
 use super::login::{GitLogin, Login};
 use super::packets::{Advertisement, Answer, Packet, first, lines};
@@ -54,7 +55,6 @@ impl<'a> Http<'a> {
             .tls_config(tls)
             .timeout_resolve(Some(CONNECT_LIMIT))
             .timeout_connect(Some(CONNECT_LIMIT))
-            .timeout_global(Some(PUSH_LIMIT))
             .http_status_as_error(false)
             // Redirects are followed below, where the rules for them can be seen and tested.
             .max_redirects(0)
@@ -92,10 +92,8 @@ impl<'a> Http<'a> {
             };
             match reply.status {
                 200 => {
-                    return read(self.service, &reply.body).map_err(|why| match why {
-                        Why::Malformed(said) => Why::Malformed(self.masked(&said)),
-                        other => other,
-                    });
+                    let read = read(self.service, &reply.body);
+                    return read.map_err(|why| self.masked_why(why));
                 }
                 401 => self.log_in(&reply.words)?,
                 301 | 302 | 303 | 307 | 308 if redirects < MOST_REDIRECTS => {
@@ -141,6 +139,31 @@ impl<'a> Http<'a> {
         }
     }
 
+    /// Sends a request and gives the answer, while it comes, to `take`. Nothing changes at the server, so it is asked again where it is busy.
+    ///
+    /// # Errors
+    /// Those of `take`, or when no answer comes.
+    pub(super) fn fetch(
+        &mut self,
+        request: &[u8],
+        take: &mut dyn FnMut(&mut dyn Read) -> Result<(), Why>,
+    ) -> Result<(), Why> {
+        let mut tries = 1;
+        loop {
+            let response = self.call(Some(request))?;
+            if response.status().as_u16() == 200 {
+                let body = response.into_body().into_with_config().limit(u64::MAX);
+                return take(&mut body.reader()).map_err(|why| self.masked_why(why));
+            }
+            let reply = self.take(response)?;
+            match reply.status {
+                401 => self.log_in(&reply.words)?,
+                429 | 502 | 503 | 504 if tries < MOST_TRIES => self.wait(&reply, &mut tries)?,
+                _ => return Err(self.refused(&reply)),
+            }
+        }
+    }
+
     fn call(&self, request: Option<&[u8]>) -> Result<Response<ureq::Body>, Why> {
         let (base, name) = (&self.base.base, self.service.name());
         let authorization = self.sent.as_ref().map(basic);
@@ -171,9 +194,14 @@ impl<'a> Http<'a> {
                 if let Some(value) = authorization {
                     ask = ask.header(header::AUTHORIZATION, value);
                 }
+                let limit = match self.service {
+                    Service::Upload => FETCH_LIMIT,
+                    Service::Receive => PUSH_LIMIT,
+                };
+                let limited = ask.config().timeout_global(Some(limit));
                 match is_here {
-                    true => ask.config().proxy(None).build().send(request),
-                    false => ask.send(request),
+                    true => limited.proxy(None).build().send(request),
+                    false => limited.build().send(request),
                 }
             }
         };
@@ -316,6 +344,14 @@ impl<'a> Http<'a> {
         match login.secret.expose_secret() {
             "" => text,
             secret => text.replace(secret, "***"),
+        }
+    }
+
+    fn masked_why(&self, why: Why) -> Why {
+        match why {
+            Why::Malformed(said) => Why::Malformed(self.masked(&said)),
+            Why::Said(said) => Why::Said(self.masked(&said)),
+            other => other,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Remotes: what they have, and references moved there.
+//! Remotes: what they have, objects brought from there, and references moved there.
 //!
 //! Owns the exchange of git's protocol; objects and packs are libgit2's. Every push is one with a lease: a reference moves only from where the
 //! caller knows it to be. Start from [`Remote`].
@@ -6,19 +6,25 @@
 pub mod address;
 mod channel;
 pub mod error;
+mod fetch;
 mod http;
 pub mod login;
 mod packets;
 pub mod pushed;
 mod rewritten;
+mod shallow;
 #[cfg(test)]
 mod test_server;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_fetch;
+#[cfg(test)]
 mod tests_http;
+mod upload;
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use git2::{Buf, ObjectType, Oid, Repository};
@@ -306,6 +312,18 @@ impl Connection<'_> {
         match self {
             Self::Http(http) => http.exchange(server, &request),
             Self::Program(channel) => channel.exchange(server, request),
+        }
+    }
+
+    /// Sends a request and gives the answer, while it comes, to `take`.
+    fn fetch(
+        &mut self,
+        request: &[u8],
+        take: &mut dyn FnMut(&mut dyn Read) -> Result<(), Why>,
+    ) -> Result<(), Why> {
+        match self {
+            Self::Http(http) => http.fetch(request, take),
+            Self::Program(channel) => channel.fetch(request.to_vec(), take),
         }
     }
 

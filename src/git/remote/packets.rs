@@ -48,6 +48,8 @@ pub(super) struct Advertisement {
     pub(super) refs: BTreeMap<String, Oid>,
     /// Objects that it has beside these.
     pub(super) others: Vec<Oid>,
+    /// Where its own history is cut.
+    pub(super) shallow: Vec<Oid>,
     /// The branch that HEAD names, where the server says so.
     pub(super) head: Option<String>,
     capabilities: Vec<String>,
@@ -57,6 +59,11 @@ impl Advertisement {
     /// Whether the server can do something.
     pub(super) fn can(&self, capability: &str) -> bool {
         self.capabilities.iter().any(|known| known == capability)
+    }
+
+    /// Whether it wants to be told how objects are named.
+    pub(super) fn has_format(&self) -> bool {
+        self.value("object-format").is_some()
     }
 
     fn value(&self, name: &str) -> Option<&str> {
@@ -109,13 +116,13 @@ impl Advertisement {
     }
 
     fn take(&mut self, line: &str) -> Result<(), String> {
-        if line.starts_with("shallow ") {
+        let bad = "it has a line that isn't a reference";
+        if let Some(id) = line.strip_prefix("shallow ") {
+            self.shallow.push(Oid::from_str(id).map_err(|_| bad)?);
             return Ok(());
         }
-        let (id, name) = line
-            .split_once(' ')
-            .ok_or("it has a line that isn't a reference")?;
-        let id = Oid::from_str(id).map_err(|_| "it has a line that isn't a reference")?;
+        let (id, name) = line.split_once(' ').ok_or(bad)?;
+        let id = Oid::from_str(id).map_err(|_| bad)?;
         if name == ".have" {
             self.others.push(id);
         } else if !name.ends_with("^{}") {
@@ -161,7 +168,7 @@ pub(super) fn commands(
     if !options.is_empty() {
         wanted.push("push-options");
     }
-    if server.value("object-format").is_some() {
+    if server.has_format() {
         wanted.push("object-format=sha1");
     }
     wanted.push(concat!("agent=haptic-scaffold/", env!("CARGO_PKG_VERSION")));
@@ -184,7 +191,11 @@ pub(super) fn commands(
     Ok(all)
 }
 
-fn write(all: &mut Vec<u8>, line: &[u8]) -> Result<(), String> {
+/// Writes one packet.
+///
+/// # Errors
+/// When it is too long.
+pub(super) fn write(all: &mut Vec<u8>, line: &[u8]) -> Result<(), String> {
     if line.len() > MOST_IN_A_PACKET {
         return Err("a name or option is too long".to_owned());
     }

@@ -94,6 +94,18 @@ impl Pair {
     }
 }
 
+/// Does what SSH asks the other machine for, on this one.
+const SSH: &str = "#!/bin/sh\nprintf '%s\\n' \"$*\" >>\"$HOME/asked\"\nfor last; do :; done\nexec sh -c \"$last\"\n";
+
+/// An `ssh` of the test, with a blank in its path.
+pub(super) fn with_ssh(pair: &Pair) -> String {
+    use std::os::unix::fs::PermissionsExt as _;
+    let script = pair.home.path().join("my ssh");
+    std::fs::write(&script, SSH).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    script.display().to_string()
+}
+
 /// A login that counts how often it is asked.
 #[derive(Default)]
 pub(super) struct Fixed {

@@ -3,7 +3,7 @@
 use git2::Oid;
 
 use super::pushed::Outcome;
-use super::test_server::{Fixed, Pair};
+use super::test_server::{Fixed, Pair, with_ssh};
 use super::{RefUpdate, Remote};
 use crate::model::env::Env;
 
@@ -235,17 +235,6 @@ fn names_that_could_mean_two_things_are_refused() {
     let unknown = update("a", Some(Oid::from_str(&"1".repeat(40)).unwrap()), None);
     let unknown = remote.push(&pair.own, &[unknown]).unwrap_err();
     assert!(unknown.to_string().contains("can't be packed"), "{unknown}");
-}
-
-/// Does what SSH asks the other machine for, on this one.
-const SSH: &str = "#!/bin/sh\nprintf '%s\\n' \"$*\" >>\"$HOME/asked\"\nfor last; do :; done\nexec sh -c \"$last\"\n";
-
-fn with_ssh(pair: &Pair) -> String {
-    use std::os::unix::fs::PermissionsExt as _;
-    let script = pair.home.path().join("my ssh");
-    std::fs::write(&script, SSH).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    script.display().to_string()
 }
 
 #[test]
