@@ -3,6 +3,7 @@
 //! Each forge is one file behind the one narrow trait [`Forge`]; what a forge can't do is a value that says so. Which request is ours and what should become of
 //! it is decided elsewhere: nothing in here knows keys, markers or versions, and nothing asks who the token's user is.
 
+pub mod detect;
 pub mod error;
 
 use self::error::ForgeError;
