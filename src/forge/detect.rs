@@ -29,6 +29,8 @@ pub struct Place {
     pub api: String,
     /// The project's path, as in `group/sub/project`; empty for `local`.
     pub project: String,
+    /// Whether a person said which forge it is.
+    pub is_told: bool,
 }
 
 /// A remote's address, as far as forges are concerned.
@@ -66,6 +68,7 @@ pub fn place(remote: &str, told: &Told<'_>, env: &Env) -> Result<Place, Problem>
         web: String::new(),
         api: String::new(),
         project: String::new(),
+        is_told: told.kind.is_some(),
     };
     if told.kind == Some(Kind::Local) {
         return Ok(local);
@@ -86,7 +89,7 @@ pub fn place(remote: &str, told: &Told<'_>, env: &Env) -> Result<Place, Problem>
         Some(url) => Some(Server::told(url, told.kind, env)?),
         None => Server::of_remote(&remote, told.kind, env),
     };
-    server.map_or(Ok(local), |server| server.place(&remote))
+    server.map_or(Ok(local), |server| server.place(&remote, is_told))
 }
 
 impl Remote {
@@ -223,7 +226,7 @@ impl Server {
         })
     }
 
-    fn place(self, remote: &Remote) -> Result<Place, Problem> {
+    fn place(self, remote: &Remote, is_told: bool) -> Result<Place, Problem> {
         let project = remote.project(&self.web);
         let parts: Vec<&str> = project.split('/').collect();
         let is_project = match self.kind {
@@ -249,6 +252,7 @@ impl Server {
             api: self.api.as_ref().map_or_else(|| self.usual_api(), shown),
             web: shown(&self.web),
             project,
+            is_told,
         })
     }
 

@@ -185,7 +185,7 @@ fn a_ci_tells_the_forge_of_its_own_server_alone() {
     ];
     let expected =
         "Gitlab https://example.org/gitlab https://example.org/gitlab/api/v4 group/project";
-    let of = |remote, env| found(remote, &Told::default(), env);
+    let of = |remote: &str, env: &[(&str, &str)]| found(remote, &Told::default(), env);
     assert_eq!(
         of("https://example.org/gitlab/group/project.git", &lab),
         expected
