@@ -15,6 +15,7 @@ pub mod forge;
 pub mod git;
 pub mod haptic;
 pub mod helm;
+mod http;
 pub mod layout;
 pub mod model;
 pub mod pins;

@@ -3,10 +3,50 @@
 //! Each forge is one file behind the one narrow trait [`Forge`]; what a forge can't do is a value that says so. Which request is ours and what should become of
 //! it is decided elsewhere: nothing in here knows keys, markers or versions, and nothing asks who the token's user is.
 
+mod common;
+pub mod detect;
 pub mod error;
+mod gitea;
+mod github;
+mod gitlab;
+mod http;
+pub mod local;
+pub mod push_options;
+mod record;
+pub mod token;
+mod words;
 
+use std::path::Path;
+
+use self::detect::Place;
 use self::error::ForgeError;
+use self::gitea::Gitea;
+use self::github::Github;
+use self::gitlab::Gitlab;
+use self::http::Http;
+pub use self::http::Trace;
+use self::local::Local;
+use self::token::Token;
 pub use crate::model::request::{Edit, NewRequest, Request, State};
+
+/// Gets ready to ask a forge; nothing is sent yet. Proxies and certificates are those of the environment.
+///
+/// # Errors
+/// When the forge's address can't be used, or the token would go over a network in clear.
+pub fn connect(
+    place: &Place,
+    token: Option<Token>,
+    requests: &Path,
+    trace: Trace,
+) -> Result<Box<dyn Forge>, ForgeError> {
+    let http = || Http::new(place, token.clone(), trace);
+    Ok(match place.kind {
+        Kind::Gitlab => Box::new(Gitlab::new(http()?, &place.project)),
+        Kind::Local => Box::new(Local::new(requests)),
+        Kind::Github => Box::new(Github::new(http()?, &place.project)?),
+        Kind::Gitea => Box::new(Gitea::new(http()?, &place.project)),
+    })
+}
 
 /// Which forge it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

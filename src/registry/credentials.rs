@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use zeroize::Zeroizing;
 
 use super::session::percent_encode;
-use super::url::Url;
+use crate::http::url::Url;
 
 /// Knows the logins for registries and Helm repositories.
 pub(super) trait Credentials: Send + Sync {

@@ -7,7 +7,7 @@
 use super::error::{Asked, RegistryError};
 use super::http::{Ask, Http};
 use super::shown;
-use super::url::Url;
+use crate::http::url::Url;
 
 /// What is wanted, for messages.
 pub(super) const AIM: &str = "list the tags of the Git repository";

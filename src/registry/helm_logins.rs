@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::credentials::Login;
 use super::secret_file::{Hidden, NotRead};
-use super::url::Url;
+use crate::http::url::Url;
 
 #[derive(Deserialize)]
 struct Repositories {

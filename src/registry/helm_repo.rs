@@ -14,8 +14,8 @@ use super::helm_index::{self, Charts, Entry};
 use super::http::{Ask, Http, Keep};
 use super::manifest;
 use super::reply::Reply;
-use super::url::Url;
 use super::{Published, Release};
+use crate::http::url::Url;
 
 const YAML: &str = "application/yaml, text/yaml, application/x-yaml, */*;q=0.5";
 

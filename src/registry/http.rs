@@ -4,24 +4,22 @@
 //! never leaves its origin. It must not know registries or read bodies. Start from [`Http::get`].
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rustls::crypto::aws_lc_rs;
 use secrecy::{ExposeSecret as _, SecretString};
 use ureq::Agent;
 use ureq::http::{HeaderName, HeaderValue, Response, header};
-use ureq::tls::{RootCerts, TlsConfig};
 
 use super::cache::{Cache, Head};
 use super::error::{Asked, RegistryError};
 use super::failure::{Failure, broken_body, no_answer};
 use super::manifest;
 use super::reply::Reply;
-use super::url::Url;
+use crate::http::url::Url;
+use crate::http::{sensitive, settings};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const WHOLE_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_BODY: u64 = 64 * 1024 * 1024;
 const MAX_ERROR_BODY: u64 = 64 * 1024;
@@ -109,23 +107,8 @@ impl Http {
 
     /// Makes a client with its own way to wait and its own limit for bodies.
     pub(super) fn with_limits(user_agent: &str, pause: Pause, max_body: u64) -> Self {
-        let tls = TlsConfig::builder()
-            .root_certs(RootCerts::PlatformVerifier)
-            .unversioned_rustls_crypto_provider(Arc::new(aws_lc_rs::default_provider()))
-            .build();
-        let config = Agent::config_builder()
-            .user_agent(user_agent)
-            .tls_config(tls)
-            .timeout_resolve(Some(CONNECT_TIMEOUT))
-            .timeout_connect(Some(CONNECT_TIMEOUT))
-            .timeout_global(Some(WHOLE_TIMEOUT))
-            .http_status_as_error(false)
-            // Redirects are followed below, where the rules for them can be seen and tested.
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .build();
         Self {
-            agent: config.new_agent(),
+            agent: settings(user_agent, WHOLE_TIMEOUT).build().new_agent(),
             pause,
             max_body,
             cache: Cache::none(),
@@ -373,14 +356,6 @@ impl Http {
             Err(_) => Ok(Vec::new()),
         }
     }
-}
-
-/// A header's value that no log of the client shows. What isn't a header's text is sent as nothing, and refused by the source.
-fn sensitive(text: &str) -> HeaderValue {
-    let value = HeaderValue::from_str(text);
-    let mut value = value.unwrap_or_else(|_| HeaderValue::from_static(""));
-    value.set_sensitive(true);
-    value
 }
 
 fn with<B>(

@@ -17,7 +17,6 @@ mod helm_index;
 mod helm_logins;
 mod helm_repo;
 mod http;
-mod link;
 mod local;
 mod logins;
 mod manifest;
@@ -29,10 +28,7 @@ mod reply;
 mod secret_file;
 mod session;
 mod source;
-mod url;
 
-#[cfg(test)]
-mod test_server;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -52,6 +48,7 @@ pub use source::{AddressError, ChartSource};
 
 pub use crate::model::address::shown;
 
+use crate::http::url::Url;
 use cache::Cache;
 use credentials::Credentials;
 use helm_repo::{HelmRepo, Indexes};
@@ -59,7 +56,6 @@ use http::{Ask, Http};
 use logins::LoginFiles;
 use session::{Session, Tokens};
 use source::Place;
-use url::Url;
 
 use crate::model::env::Env;
 

@@ -7,12 +7,12 @@ use serde::Deserialize;
 
 use super::error::RegistryError;
 use super::http::{Ask, Keep};
-use super::link;
 use super::manifest::{self, Descriptor, Manifest};
 use super::reply::Reply;
 use super::session::Session;
-use super::url::Url;
 use super::{Published, Release};
+use crate::http::link;
+use crate::http::url::Url;
 
 const MAX_PAGES: usize = 100;
 const JSON: &str = "application/json";

@@ -3,14 +3,12 @@
 //! Owns which error fits a status, and what a head asks for: to wait, to go elsewhere, to be kept.
 //! Start from [`Reply`].
 
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc2822;
 use ureq::http::{HeaderMap, HeaderValue, header};
 
 use super::cache::Head;
 use super::error::{Asked, RegistryError};
 use super::http::Ask;
-use super::url::Url;
+use crate::http::url::Url;
 
 /// An answer that was read completely.
 #[derive(Debug)]
@@ -113,16 +111,9 @@ impl Reply {
         matches!(self.status, 429 | 502 | 503 | 504)
     }
 
-    /// The seconds that the server asks to wait: a number, or a date beside that of the answer, since the clocks of two machines differ.
+    /// The seconds that the server asks to wait.
     pub(super) fn retry_after(&self) -> Option<u64> {
-        let text = |name| self.headers(name).next().map(str::trim);
-        let value = text("retry-after")?;
-        let moment = |text: &str| OffsetDateTime::parse(text, &Rfc2822).ok();
-        let by_date = || {
-            let wait = moment(value)? - moment(text("date")?)?;
-            Some(wait.whole_seconds().max(0).unsigned_abs())
-        };
-        value.parse().ok().or_else(by_date)
+        crate::http::retry_after(&self.headers)
     }
 
     /// Returns the first error of an OCI error body, cleaned for a terminal.

@@ -16,7 +16,7 @@ use super::error::RegistryError;
 use super::http::{Ask, Http};
 use super::manifest;
 use super::reply::Reply;
-use super::url::Url;
+use crate::http::url::Url;
 
 const JSON: &str = "application/json";
 

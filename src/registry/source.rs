@@ -7,7 +7,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::url::{Authority, Url};
+use crate::http::url::{Authority, Url};
 use crate::model::text::one_line;
 
 /// A chart in an OCI registry or in a Helm repository.

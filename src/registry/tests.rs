@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::credentials::{Anonymous, Credentials};
 use super::http::Http;
-use super::test_server::{Answer, Server};
 use super::{ChartSource, HttpRegistry, Published, Registry as _, RegistryError, newest_stable};
+use crate::http::test_server::{Answer, Server};
 use crate::model::env::Env;
 
 pub(super) type Waits = Arc<Mutex<Vec<Duration>>>;

@@ -1,9 +1,9 @@
 //! Who receives tokens and logins: challenges, foreign links, redirects and realms.
 
 use super::credentials::{Credentials, Login};
-use super::test_server::{Answer, Server};
 use super::tests::{ask_oci, numbered, registry, registry_with, spellings};
 use super::{ChartSource, Registry as _, RegistryError};
+use crate::http::test_server::{Answer, Server};
 
 fn challenge(realm: &str) -> Answer {
     let value = format!(

@@ -9,9 +9,9 @@ use base64::prelude::BASE64_STANDARD as BASE64;
 
 use super::logins::LoginFiles;
 use super::program::{Call, NoEnd};
-use super::test_server::{Answer, Seen, Server};
 use super::tests::{registry_with, spellings};
 use super::{ChartSource, Registry as _, RegistryError};
+use crate::http::test_server::{Answer, Seen, Server};
 use crate::model::env::Env;
 
 /// A home, and the environment of a person who lives there.

@@ -3,9 +3,9 @@
 use super::cache::Cache;
 use super::credentials::Anonymous;
 use super::manifest::{CHART_CONFIG, sha256};
-use super::test_server::{Answer, Server};
 use super::tests::{Waits, registry};
 use super::{ChartSource, HttpRegistry, Registry as _, Release};
+use crate::http::test_server::{Answer, Server};
 use crate::model::env::Env;
 
 const LAYER: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";

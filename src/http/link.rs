@@ -3,7 +3,7 @@
 //! Owns the grammar of RFC 8288 as far as paging needs it. Pure; it must not resolve references.
 
 /// Returns the reference with the relation `next`, if the header has one.
-pub(super) fn next_reference(header: &str) -> Option<&str> {
+pub(crate) fn next_reference(header: &str) -> Option<&str> {
     let mut rest = header;
     while let Some(start) = rest.find('<') {
         let inside = &rest[start + 1..];

@@ -1,7 +1,7 @@
-//! A loopback HTTP server for the tests of this folder.
+//! A loopback HTTP server for tests.
 //!
 //! Owns one listener and a log of requests. Answers come from a function, so each test reads as
-//! the story of one registry.
+//! the story of one server.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -11,15 +11,16 @@ use std::thread;
 
 /// A request as the server saw it.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
-    pub(super) target: String,
-    pub(super) headers: HashMap<String, String>,
-    pub(super) body: String,
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    pub(crate) headers: HashMap<String, String>,
+    pub(crate) body: String,
 }
 
 /// An answer; `length` overrides the announced length of the body.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
@@ -27,7 +28,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self {
             status,
             body: body.into(),
@@ -35,30 +36,35 @@ impl Answer {
         }
     }
 
-    pub(super) fn tags(tags: &[String]) -> Self {
+    /// The connection ends without an answer.
+    pub(crate) fn none() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn tags(tags: &[String]) -> Self {
         let list = serde_json::json!({ "name": "x", "tags": tags });
         Self::new(200, list.to_string())
     }
 
-    pub(super) fn header(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub(super) fn announced_length(mut self, length: usize) -> Self {
+    pub(crate) fn announced_length(mut self, length: usize) -> Self {
         self.length = Some(length);
         self
     }
 }
 
-pub(super) struct Server {
-    pub(super) host: String,
+pub(crate) struct Server {
+    pub(crate) host: String,
     log: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Server {
     /// Starts a server; the function gets the number of the request, from 0, and the request.
-    pub(super) fn start(answer: impl Fn(usize, &Seen) -> Answer + Send + 'static) -> Self {
+    pub(crate) fn start(answer: impl Fn(usize, &Seen) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let log = Arc::new(Mutex::new(Vec::new()));
@@ -80,11 +86,11 @@ impl Server {
         Self { host, log }
     }
 
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.log.lock().unwrap().clone()
     }
 
-    pub(super) fn targets(&self) -> Vec<String> {
+    pub(crate) fn targets(&self) -> Vec<String> {
         self.seen().into_iter().map(|seen| seen.target).collect()
     }
 }
@@ -92,7 +98,9 @@ impl Server {
 fn read_request(stream: &TcpStream) -> Option<Seen> {
     let mut reader = BufReader::new(stream);
     let mut lines = reader.by_ref().lines().map_while(Result::ok);
-    let target = lines.next()?.split(' ').nth(1)?.to_owned();
+    let first = lines.next()?;
+    let (method, target) = first.split_once(' ')?;
+    let (method, target) = (method.to_owned(), target.split(' ').next()?.to_owned());
     let headers: HashMap<String, String> = lines
         .take_while(|line| !line.is_empty())
         .filter_map(|line| {
@@ -104,6 +112,7 @@ fn read_request(stream: &TcpStream) -> Option<Seen> {
     let mut body = vec![0; length.ok()?];
     reader.read_exact(&mut body).ok()?;
     Some(Seen {
+        method,
         target,
         headers,
         body: String::from_utf8(body).ok()?,
@@ -111,6 +120,9 @@ fn read_request(stream: &TcpStream) -> Option<Seen> {
 }
 
 fn write_answer(mut stream: TcpStream, answer: &Answer) {
+    if answer.status == 0 {
+        return;
+    }
     let mut head = format!("HTTP/1.1 {} X\r\nConnection: close\r\n", answer.status);
     let length = answer.length.unwrap_or(answer.body.len());
     head.push_str(&format!("Content-Length: {length}\r\n"));

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// An `http` or `https` address without user information and fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Url {
+pub(crate) struct Url {
     plain: bool,
     host: String,
     port: Option<u16>,
@@ -18,7 +18,7 @@ pub(super) struct Url {
 
 impl Url {
     /// Makes an address from parts that were checked before.
-    pub(super) fn from_parts(plain: bool, authority: Authority, target: String) -> Self {
+    pub(crate) fn from_parts(plain: bool, authority: Authority, target: String) -> Self {
         Self {
             plain,
             host: authority.host,
@@ -28,7 +28,7 @@ impl Url {
     }
 
     /// Parses an absolute address; `None` for everything that is not a clean one.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         let plain = match scheme.to_ascii_lowercase().as_str() {
             "http" => true,
@@ -45,7 +45,7 @@ impl Url {
     }
 
     /// Resolves a reference as it stands in a `Link` or `Location` header.
-    pub(super) fn join(&self, reference: &str) -> Option<Self> {
+    pub(crate) fn join(&self, reference: &str) -> Option<Self> {
         if let Some(rest) = reference.strip_prefix("//") {
             return Self::parse(&format!("{}://{rest}", self.scheme()));
         }
@@ -72,7 +72,7 @@ impl Url {
     /// # Errors
     ///
     /// A reason when it cannot be read, gives TLS up, or leads from the network to this machine.
-    pub(super) fn follow(&self, reference: &str) -> Result<Self, String> {
+    pub(crate) fn follow(&self, reference: &str) -> Result<Self, String> {
         let mut next = self.join(reference).ok_or("it cannot be read as a URL")?;
         if self.is_plain_twin(&next) {
             next.plain = false;
@@ -88,7 +88,7 @@ impl Url {
     }
 
     /// Returns the same address with another path and query.
-    pub(super) fn with_target(&self, target: String) -> Self {
+    pub(crate) fn with_target(&self, target: String) -> Self {
         Self {
             target,
             ..self.clone()
@@ -96,12 +96,12 @@ impl Url {
     }
 
     /// Returns the host, lower case, an IPv6 address in its brackets.
-    pub(super) fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         &self.host
     }
 
     /// Returns the host with the port where one is written.
-    pub(super) fn host_and_port(&self) -> String {
+    pub(crate) fn host_and_port(&self) -> String {
         match self.port {
             Some(port) => format!("{}:{port}", self.host),
             None => self.host.clone(),
@@ -109,17 +109,17 @@ impl Url {
     }
 
     /// Returns scheme, host and port.
-    pub(super) fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         format!("{}://{}", self.scheme(), self.host_and_port())
     }
 
     /// Returns path and query.
-    pub(super) fn target(&self) -> &str {
+    pub(crate) fn target(&self) -> &str {
         &self.target
     }
 
     /// Tells whether the address has a query.
-    pub(super) fn has_query(&self) -> bool {
+    pub(crate) fn has_query(&self) -> bool {
         self.target.contains('?')
     }
 
@@ -137,27 +137,27 @@ impl Url {
     }
 
     /// Tells whether the connection isn't encrypted.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.plain
     }
 
     /// Tells whether the host is this machine.
-    pub(super) fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         is_loopback(&self.host)
     }
 
     /// Tells whether the host is an IP address instead of a name.
-    pub(super) fn is_ip_address(&self) -> bool {
+    pub(crate) fn is_ip_address(&self) -> bool {
         self.host.starts_with('[') || self.host.parse::<Ipv4Addr>().is_ok()
     }
 
     /// Tells whether nobody on the way can read what is sent.
-    pub(super) fn is_private_transport(&self) -> bool {
+    pub(crate) fn is_private_transport(&self) -> bool {
         !self.plain || self.is_loopback()
     }
 
     /// Tells whether scheme, host and port are the same.
-    pub(super) fn same_origin(&self, other: &Self) -> bool {
+    pub(crate) fn same_origin(&self, other: &Self) -> bool {
         self.plain == other.plain
             && self.host == other.host
             && self.effective_port() == other.effective_port()
@@ -171,7 +171,7 @@ impl Url {
     }
 
     /// Returns the full text for the request line. Not for messages: the query may be secret.
-    pub(super) fn request_text(&self) -> String {
+    pub(crate) fn request_text(&self) -> String {
         format!(
             "{}://{}{}",
             self.scheme(),
@@ -191,14 +191,14 @@ impl fmt::Display for Url {
 
 /// A host with an optional port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Authority {
-    pub(super) host: String,
-    pub(super) port: Option<u16>,
+pub(crate) struct Authority {
+    pub(crate) host: String,
+    pub(crate) port: Option<u16>,
 }
 
 impl Authority {
     /// Parses `host`, `host:port` or `[v6]:port`; `None` with user information or a bad host.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (host, port) = if text.starts_with('[') {
             let end = text.find(']')?;
             text[1..end].parse::<Ipv6Addr>().ok()?;
@@ -231,7 +231,7 @@ impl Authority {
     }
 
     /// Tells whether the host is this machine.
-    pub(super) fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         is_loopback(&self.host)
     }
 }

@@ -1,0 +1,250 @@
+//! [`find`]: whose token a forge gets.
+//!
+//! In this order: a token file, `HAPTIC_SCAFFOLD_TOKEN`, a login in the remote's address, the variables that are usual for the forge, the CI's own token, git's
+//! credential helpers. A usual variable goes to servers of its forge alone, and where a variable names the server that it is for, to that one. A CI's own token
+//! comes late wherever it stands, since it may do less: GitLab's can't open merge requests. No error and no log repeats a token.
+
+use std::fmt;
+use std::io::Read as _;
+use std::path::Path;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use zeroize::Zeroizing;
+
+use super::Kind;
+use super::detect::Place;
+use crate::error::Problem;
+use crate::http::url::Url;
+use crate::model::env::Env;
+
+const MOST_IN_A_FILE: u64 = 64 << 10;
+/// The user that GitLab puts beside a job's token.
+const JOB_USER: &str = "gitlab-ci-token";
+
+/// A token, and where it is from.
+#[derive(Clone)]
+pub struct Token {
+    pub(super) secret: SecretString,
+    pub(super) source: String,
+    /// Whether it is that of a GitLab job, which is sent in another header.
+    pub(super) is_job: bool,
+}
+
+impl Token {
+    /// Takes a login that was found elsewhere. Nothing is taken that couldn't stand in a header.
+    pub fn new(user: &str, secret: SecretString, source: impl Into<String>) -> Option<Self> {
+        let text = secret.expose_secret();
+        let is_token = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        is_token.then(|| Self {
+            secret,
+            source: source.into(),
+            is_job: user == JOB_USER,
+        })
+    }
+
+    /// Where it is from, for messages.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token from {}", self.source)
+    }
+}
+
+/// Where tokens are looked for.
+pub struct Sources<'a> {
+    /// A file that a person named.
+    pub file: Option<&'a Path>,
+    /// The environment.
+    pub env: &'a Env,
+    /// The remote's address as it stands in git's settings; it may hold a login.
+    pub remote: &'a str,
+    /// Asks git's credential helpers for an address. It is called last.
+    pub helper: &'a dyn Fn(&str) -> Option<Token>,
+}
+
+/// A variable, the forge it is usual for, that forge's public host, and the variables that name another.
+struct Usual(&'static str, Kind, &'static str, &'static [&'static str]);
+
+/// Sources: `glab`, `gh`, `tea`, the predefined variables of GitLab's CI, GitHub's actions and Gitea's.
+const USUAL: [Usual; 5] = [
+    Usual(
+        "GITLAB_TOKEN",
+        Kind::Gitlab,
+        "gitlab.com",
+        &["GITLAB_HOST", "CI_SERVER_URL"],
+    ),
+    Usual(
+        "GH_TOKEN",
+        Kind::Github,
+        "github.com",
+        &["GH_HOST", "GITHUB_SERVER_URL"],
+    ),
+    Usual(
+        "GITHUB_TOKEN",
+        Kind::Github,
+        "github.com",
+        &["GH_HOST", "GITHUB_SERVER_URL"],
+    ),
+    Usual(
+        "GITEA_TOKEN",
+        Kind::Gitea,
+        "gitea.com",
+        &["GITEA_SERVER_URL"],
+    ),
+    Usual(
+        "FORGEJO_TOKEN",
+        Kind::Gitea,
+        "codeberg.org",
+        &["FORGEJO_SERVER_URL", "GITEA_SERVER_URL"],
+    ),
+];
+const PUBLIC: [&str; 4] = ["gitlab.com", "github.com", "gitea.com", "codeberg.org"];
+
+/// Finds the token for a place; nothing where there is none.
+///
+/// # Errors
+/// When the token file can't be read, or a token would go over plain HTTP to another machine.
+pub fn find(place: &Place, sources: &Sources<'_>) -> Result<Option<Token>, Problem> {
+    let (Some(web), Some(api)) = (Url::parse(&place.web), Url::parse(&place.api)) else {
+        return Ok(None);
+    };
+    let file = sources.file.map(read).transpose()?;
+    let of_remote = of_remote(sources.remote, &web);
+    let (of_remote, job_of_remote) = match of_remote {
+        Some(token) if token.is_job => (None, Some(token)),
+        other => (other, None),
+    };
+    let variable = |name: &str| of_variable(sources.env, name, "");
+    let token = file
+        .or_else(|| variable("HAPTIC_SCAFFOLD_TOKEN"))
+        .or(of_remote)
+        .or_else(|| usual(place, &web, sources.env))
+        .or_else(|| of_ci(place, &web, sources.env))
+        .or(job_of_remote)
+        .or_else(|| (sources.helper)(&format!("{}/{}.git", place.web, place.project)));
+    match &token {
+        Some(token) if !api.is_private_transport() => Err(plain(token, place)),
+        _ => Ok(token),
+    }
+}
+
+fn plain(token: &Token, place: &Place) -> Problem {
+    Problem::usage(format!(
+        "cannot use the token from {} at `{}`: without TLS everybody on the way could read it",
+        token.source, place.api
+    ))
+    .hint("give the server's `https://` address by `--forge-url`")
+}
+
+fn of_variable(env: &Env, name: &str, user: &str) -> Option<Token> {
+    let secret = SecretString::from(env.get(name)?.trim().to_owned());
+    Token::new(user, secret, format!("`{name}`"))
+}
+
+fn usual(place: &Place, web: &Url, env: &Env) -> Option<Token> {
+    let is_for_it = |usual: &Usual| {
+        let Usual(name, kind, public, hosts) = usual;
+        if *kind != place.kind {
+            return false;
+        }
+        let is_actions = env
+            .get("GITEA_ACTIONS")
+            .or_else(|| env.get("FORGEJO_ACTIONS"));
+        if *name == "GITHUB_TOKEN" && is_actions.is_some() {
+            // It is Gitea's then.
+            return false;
+        }
+        let is_public = web.host() == *public && !web.is_plain();
+        let named: Vec<String> = hosts.iter().filter_map(|name| env.get(name)).collect();
+        is_public
+            || place.is_told
+            || named.iter().any(|named| names(named, web))
+            || named.is_empty() && !PUBLIC.contains(&web.host())
+    };
+    USUAL
+        .iter()
+        .filter(|it| is_for_it(it))
+        .find_map(|it| of_variable(env, it.0, ""))
+}
+
+/// The token of the CI's job, for the CI's own server.
+fn of_ci(place: &Place, web: &Url, env: &Env) -> Option<Token> {
+    let (server, name, user) = match place.kind {
+        Kind::Gitlab => ("CI_SERVER_URL", "CI_JOB_TOKEN", JOB_USER),
+        // Actions of Gitea and Forgejo have the variables of GitHub's.
+        Kind::Gitea => ("GITHUB_SERVER_URL", "GITHUB_TOKEN", ""),
+        Kind::Github | Kind::Local => return None,
+    };
+    let is_its_own = env.get(server).is_some_and(|named| names(&named, web));
+    of_variable(env, name, user).filter(|_| is_its_own)
+}
+
+/// Whether an address or the name of a host means the server.
+fn names(named: &str, web: &Url) -> bool {
+    let named = match named.contains("://") {
+        true => Url::parse(named),
+        false => web
+            .origin()
+            .split_once("://")
+            .and_then(|(scheme, _)| Url::parse(&format!("{scheme}://{named}"))),
+    };
+    named.is_some_and(|named| named.same_origin(web))
+}
+
+/// The password in the remote's address, if that is one of the forge's own server.
+fn of_remote(remote: &str, web: &Url) -> Option<Token> {
+    let (scheme, rest) = remote.trim().split_once("://")?;
+    let (authority, _) = rest.split_once('/')?;
+    let (login, host) = authority.rsplit_once('@')?;
+    let (user, password) = login.split_once(':')?;
+    let is_its_own = Url::parse(&format!("{scheme}://{host}/"))?.same_origin(web);
+    let password = SecretString::from(decoded(password));
+    Token::new(user, password, "the remote's address").filter(|_| is_its_own)
+}
+
+fn decoded(text: &str) -> String {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let code = after
+            .get(..2)
+            .and_then(|code| std::str::from_utf8(code).ok());
+        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        match code {
+            Some(byte) if *first == b'%' => {
+                plain.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                plain.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+fn read(file: &Path) -> Result<Token, Problem> {
+    let refused = |why: &str| {
+        Problem::invalid(format!(
+            "cannot read a token from `{}`: {why}",
+            file.display()
+        ))
+        .hint("the file holds the token alone, on one line")
+    };
+    let mut text = Zeroizing::new(String::new());
+    std::fs::File::open(file)
+        .and_then(|open| open.take(MOST_IN_A_FILE).read_to_string(&mut text))
+        .map_err(|why| refused(&why.to_string()))?;
+    let secret = SecretString::from(text.trim().to_owned());
+    Token::new("", secret, format!("`{}`", file.display()))
+        .ok_or_else(|| refused("it is empty, or holds more than a token"))
+}
+
+#[cfg(test)]
+#[path = "tests_token.rs"]
+mod tests;
