@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use haptic_scaffold::git::branches::{Offered, offer};
+use haptic_scaffold::git::branches::{Offered, Rebuild, offer};
 use haptic_scaffold::git::commit::Commit;
 use haptic_scaffold::git::identity::identify;
 use haptic_scaffold::git::trees::GitTree;
@@ -161,7 +161,7 @@ fn bump(repository: &str, path: &str, version: &str) {
         signing: None,
         env: &env,
     };
-    let offered = offer(&repository, &change, base, &commit).unwrap();
+    let offered = offer(&repository, &change, (base, Rebuild::OnConflict), &commit).unwrap();
     assert!(matches!(offered, Offered::Created(_) | Offered::Updated(_)));
 }
 

@@ -133,6 +133,18 @@ impl Report {
     }
 }
 
+impl From<Report> for Problem {
+    /// The same as one message, where it is one of many.
+    fn from(report: Report) -> Self {
+        let all = std::iter::once(report.message).chain(report.causes);
+        Self {
+            status: report.status,
+            message: all.collect::<Vec<_>>().join(": "),
+            hints: report.hints,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,6 +31,7 @@ use std::ffi::OsString;
 
 use clap::Parser as _;
 
+use crate::cli::bot::BotCommand;
 use crate::cli::variables::with_variables;
 use crate::cli::{Cli, Command};
 use crate::error::{ExitStatus, Problem, Report};
@@ -61,6 +62,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut world: World) -> E
         Command::Upgrade(arguments) => {
             command::upgrade::run(arguments, &cli.common, &world, &mut ui)
         }
+        Command::Bot(arguments) => match &arguments.command {
+            BotCommand::Run(arguments) => {
+                command::bot::run(arguments, &cli.common, &world, &mut ui)
+            }
+        },
         Command::Secrets(arguments) => {
             command::secrets::run(arguments, &cli.common, &world, &mut ui)
         }

@@ -1,11 +1,13 @@
 //! [`World`]: everything outside of the program, in one place. Only here are real effects made.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::model::env::Env;
 use crate::registry::{HttpRegistry, Registry};
 
 /// What the program sees of the outside.
+#[derive(Clone)]
 pub struct World {
     /// The environment.
     pub env: Env,
@@ -16,10 +18,15 @@ pub struct World {
     /// Whether questions can be asked: standard input and error are terminals.
     pub is_terminal: bool,
     /// Where chart versions are looked up.
-    pub registry: Box<dyn Registry>,
+    pub registry: Arc<dyn Registry + Send + Sync>,
 }
 
 impl World {
+    /// The registry, for one thread.
+    pub fn registry(&self) -> &dyn Registry {
+        self.registry.as_ref()
+    }
+
     /// The real one.
     pub fn real() -> Self {
         use std::io::IsTerminal as _;
@@ -40,7 +47,7 @@ impl World {
             folder,
             now,
             is_terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
-            registry: Box::new(HttpRegistry::new(
+            registry: Arc::new(HttpRegistry::new(
                 concat!("haptic-scaffold/", env!("CARGO_PKG_VERSION")),
                 env.clone(),
             )),

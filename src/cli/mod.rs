@@ -1,5 +1,7 @@
 //! The command line: structs for clap, and nothing else. What they mean is decided in `command`.
 
+pub mod bot;
+pub mod deliver;
 pub mod init;
 pub mod layouts;
 pub mod pins;
@@ -77,6 +79,8 @@ pub enum Command {
     Pins(pins::PinsArgs),
     /// Move the pins of charts to newer versions
     Upgrade(upgrade::UpgradeArgs),
+    /// Do the round of a bot over one repository or many
+    Bot(bot::BotArgs),
     /// Create, seal, rotate and inspect the Secrets that the release needs
     Secrets(secrets::SecretsArgs),
 }
@@ -90,6 +94,7 @@ impl Command {
             Self::Schema => "schema",
             Self::Pins(_) => "pins",
             Self::Upgrade(_) => "upgrade",
+            Self::Bot(_) => "bot",
             Self::Secrets(arguments) => match &arguments.command {
                 SecretsCommand::List(_) => "secrets-list",
                 SecretsCommand::Apply(_) => "secrets-apply",

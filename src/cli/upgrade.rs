@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
+use super::deliver::DeliverArgs;
+
 /// Move the pins of charts to newer versions, each chart by a commit on a branch of its own
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct UpgradeArgs {
     /// Only these charts, by name or address
     #[arg(value_name = "CHART")]
@@ -31,4 +33,8 @@ pub struct UpgradeArgs {
     /// Author of the commits; git's configuration counts where none is given
     #[arg(long, value_name = "NAME <MAIL>")]
     pub author: Option<String>,
+
+    /// Where the change goes.
+    #[command(flatten)]
+    pub deliver: DeliverArgs,
 }

@@ -1,7 +1,9 @@
 //! The use cases, one file each: gather facts, plan, show, apply.
 
 pub mod author;
+pub mod bot;
 pub mod choice;
+pub mod deliver;
 pub mod files;
 pub mod gather;
 pub mod init;

@@ -39,7 +39,7 @@ pub fn run(arguments: &PinsArgs, common: &Common, world: &World, ui: &mut Ui) ->
         .versions
         .as_ref()
         .map(|file| world.folder.join(file));
-    let registry = (!arguments.offline).then_some(world.registry.as_ref());
+    let registry = (!arguments.offline).then(|| world.registry());
     let mut published = Published::new(versions.as_deref(), registry)?;
     let rows: Vec<Row<'_>> = joined
         .pins

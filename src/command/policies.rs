@@ -8,6 +8,7 @@ use anyhow::Result;
 use super::files;
 use super::pins::{chart_of, git_of};
 use crate::layout::recorded::{self, FILE_NAME};
+use crate::model::policy::RequestPolicy;
 use crate::model::repo_path::RepoPath;
 use crate::pins::Pin;
 use crate::plan::policy::Policy;
@@ -17,6 +18,8 @@ pub struct Policies {
     /// By folder, the deepest first.
     all: Vec<(Option<RepoPath>, Policy)>,
     none: Policy,
+    /// How merge requests are opened and kept, as the file at the top says.
+    pub requests: RequestPolicy,
 }
 
 impl Policies {
@@ -26,14 +29,19 @@ impl Policies {
     /// When a file has something else than it may have; nothing is offered by half a policy.
     pub fn read(found: &[(RepoPath, String)], config: Option<&Path>) -> Result<Self> {
         let mut all = Vec::new();
+        let mut requests = RequestPolicy::default();
         if let Some(config) = config {
             let (text, place) = (files::read_text(config)?, config.display().to_string());
             let recorded = recorded::parse(&text, &place)?;
             all.push((None, Policy::of(&recorded, &place, &text)?));
+            requests = recorded.requests.unwrap_or_default();
         } else {
             for (path, text) in found {
                 let recorded = recorded::parse(text, path.as_str())?;
                 all.push((path.parent(), Policy::of(&recorded, path.as_str(), text)?));
+                if path.parent().is_none() {
+                    requests = recorded.requests.unwrap_or_default();
+                }
             }
         }
         let mut none = Policy::default();
@@ -62,7 +70,11 @@ impl Policies {
                 policy.inherit(upper);
             }
         }
-        Ok(Self { all, none })
+        Ok(Self {
+            all,
+            none,
+            requests,
+        })
     }
 
     /// What counts for a file.

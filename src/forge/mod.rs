@@ -70,6 +70,18 @@ pub struct Created {
     pub unable: Vec<String>,
 }
 
+impl Kind {
+    /// The word in output and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gitlab => "gitlab",
+            Self::Github => "github",
+            Self::Gitea => "gitea",
+            Self::Local => "local",
+        }
+    }
+}
+
 /// Requests in the order of their last change, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recent {

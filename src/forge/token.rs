@@ -42,6 +42,11 @@ impl Token {
         })
     }
 
+    /// Whether it is that of a GitLab job, which may push and open nothing.
+    pub fn is_job(&self) -> bool {
+        self.is_job
+    }
+
     /// Where it is from, for messages.
     pub fn source(&self) -> &str {
         &self.source

@@ -28,6 +28,15 @@ pub enum Offered {
     CheckedOut,
 }
 
+/// When an offer that is as good as ever is built anew on a base that has moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rebuild {
+    /// Where it would conflict: the base has changed one of its files.
+    OnConflict,
+    /// Always.
+    Always,
+}
+
 /// Puts a change on its branch, on top of a commit.
 ///
 /// # Errors
@@ -35,7 +44,7 @@ pub enum Offered {
 pub fn offer(
     repository: &Repository,
     change: &Change,
-    base: Oid,
+    (base, rebuild): (Oid, Rebuild),
     commit: &Commit<'_>,
 ) -> Result<Offered> {
     let name = format!("refs/heads/{}", change.branch);
@@ -58,6 +67,9 @@ pub fn offer(
     }
     // One with the same content is as good on an older base, where nobody has to look at it again. One that was merged brings nothing any more.
     let is_same = |tip: &&git2::Commit<'_>| {
+        if rebuild == Rebuild::Always && !tip.parent_id(0).is_ok_and(|parent| parent == base) {
+            return false;
+        }
         let is_merged = tip.id() == base || descends(repository, base, tip.id());
         !is_merged && trailer(tip, DIGEST_TRAILER) == trailer_of(change, DIGEST_TRAILER)
     };
@@ -109,6 +121,10 @@ pub struct OldOffer {
     pub key: String,
     /// The versions that it offers.
     pub versions: Vec<String>,
+    /// The files that it changes.
+    pub paths: Vec<String>,
+    /// Whether the base has all that it changes, by a merge of any kind or by hand.
+    pub is_in_base: bool,
 }
 
 /// Our offers of upgrades that were built on a commit's history and aren't merged into it.
@@ -117,7 +133,6 @@ pub struct OldOffer {
 /// When the branches can't be read.
 pub fn offers(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
     let git = |why: git2::Error| said("list the branches", &why);
-    let trees = RawTrees::of(repository).map_err(git)?;
     let mut found = Vec::new();
     let references = repository
         .references_glob(&format!("refs/heads/{OFFERS}upgrade-*"))
@@ -127,20 +142,50 @@ pub fn offers(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
         let (Ok(name), Ok(tip)) = (reference.shorthand(), reference.peel_to_commit()) else {
             continue;
         };
-        let descends =
-            |from: Oid| base == from || repository.graph_descendant_of(base, from).unwrap_or(false);
-        // What somebody amended is theirs, and what was built on another branch is of that one.
-        let is_ours = trailer(&tip, DIGEST_TRAILER) == changed(repository, &trees, &tip).ok()
-            && tip.parent_id(0).is_ok_and(descends);
-        if let (Some(key), true) = (trailer(&tip, KEY_TRAILER), is_ours && !descends(tip.id())) {
-            found.push(OldOffer {
-                branch: name.to_owned(),
-                key,
-                versions: trailers(&tip, VERSION_TRAILER),
-            });
+        let is_merged = tip.id() == base || descends(repository, base, tip.id());
+        // What was built on another branch is of that one.
+        let is_of_base = |parent| parent == base || descends(repository, base, parent);
+        if !is_merged && tip.parent_id(0).is_ok_and(is_of_base) {
+            found.extend(old_offer(repository, base, name, tip.id())?);
         }
     }
     Ok(found)
+}
+
+/// The offer that a branch is, where it is ours: what somebody amended is theirs.
+///
+/// # Errors
+/// When the commit can't be read.
+pub fn old_offer(
+    repository: &Repository,
+    base: Oid,
+    branch: &str,
+    tip: Oid,
+) -> Result<Option<OldOffer>> {
+    let git = |why: git2::Error| said(&format!("read `{branch}`"), &why);
+    let trees = RawTrees::of(repository).map_err(git)?;
+    let tip = repository.find_commit(tip).map_err(git)?;
+    let Some(key) = trailer(&tip, KEY_TRAILER) else {
+        return Ok(None);
+    };
+    if !is_intact(repository, &trees, &tip, base) {
+        return Ok(None);
+    }
+    let parent = tip.parent(0).map_err(git)?.tree_id();
+    let files = differences(repository, &trees, Some(parent), Some(tip.tree_id())).map_err(git)?;
+    let base_tree = repository.find_commit(base).map_err(git)?.tree_id();
+    let mut is_in_base = true;
+    for path in files.keys() {
+        let id = |tree| trees.find(tree, path).map(|found| found.map(|it| it.id));
+        is_in_base &= id(base_tree).map_err(git)? == id(tip.tree_id()).map_err(git)?;
+    }
+    Ok(Some(OldOffer {
+        branch: branch.to_owned(),
+        key,
+        versions: trailers(&tip, VERSION_TRAILER),
+        paths: files.into_keys().collect(),
+        is_in_base,
+    }))
 }
 
 /// Whether a commit is an offer and nothing else: branches of offers are on it, and no other is.
@@ -237,14 +282,24 @@ fn is_ours(
     tip: &git2::Commit<'_>,
     (base, change): (Oid, &Change),
 ) -> bool {
-    let has_key = trailer(tip, KEY_TRAILER).as_deref() == Some(&change.key)
-        && trailer(tip, DIGEST_TRAILER) == changed(repository, trees, tip).ok();
-    // The parent that it was made with says that nothing is below it that isn't the base's, also where the base was rewritten or its history is cut off.
+    trailer(tip, KEY_TRAILER).as_deref() == Some(&change.key)
+        && is_intact(repository, trees, tip, base)
+}
+
+/// Whether a commit is as we made it: what it changes has the digest that it says, and nothing is below it that isn't the base's.
+fn is_intact(
+    repository: &Repository,
+    trees: &RawTrees<'_>,
+    tip: &git2::Commit<'_>,
+    base: Oid,
+) -> bool {
+    // The parent that it was made with says so too where the base was rewritten, or its history is cut off.
     let is_known = |parent: Oid| {
         let made_on = trailer(tip, BASE_TRAILER);
         parent == base || made_on == Some(parent.to_string()) || descends(repository, base, parent)
     };
-    has_key && tip.parent_id(0).is_ok_and(is_known)
+    trailer(tip, DIGEST_TRAILER) == changed(repository, trees, tip).ok()
+        && tip.parent_id(0).is_ok_and(is_known)
 }
 
 fn trailer(commit: &git2::Commit<'_>, name: &str) -> Option<String> {

@@ -158,6 +158,29 @@ impl Target {
     }
 }
 
+/// Says where a remote's branch is, as `git fetch` and `git push` do; nothing for one that is gone.
+///
+/// # Errors
+/// When the reference can't be written.
+pub fn move_tracking(
+    repository: &Repository,
+    remote: &str,
+    branch: &str,
+    to: Option<Oid>,
+) -> Result<()> {
+    let name = format!("refs/remotes/{remote}/{branch}");
+    let moved = match to {
+        Some(id) => repository
+            .reference(&name, id, true, "haptic-scaffold: looked at the remote")
+            .map(|_| ()),
+        None => match repository.find_reference(&name) {
+            Ok(mut reference) => reference.delete(),
+            Err(_) => Ok(()),
+        },
+    };
+    moved.map_err(|why| said(&format!("move `{name}`"), &why))
+}
+
 fn unopened(folder: &Path, why: &git2::Error) -> anyhow::Error {
     let problem = Problem::failed(format!(
         "cannot open the repository `{}`: {}",

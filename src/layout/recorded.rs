@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::Problem;
-use crate::model::policy::{Rejected, UpgradePolicy};
+use crate::model::policy::{Rejected, RequestPolicy, UpgradePolicy};
 use crate::yaml;
 
 /// The name of the file, at the top of what was scaffolded.
@@ -28,6 +28,9 @@ pub struct Recorded {
     /// How `pins` and `upgrade` choose versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upgrade: Option<UpgradePolicy>,
+    /// How merge requests are opened and kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<RequestPolicy>,
     /// Versions that a cluster refused. They are never offered again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<Rejected>,

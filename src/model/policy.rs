@@ -85,6 +85,48 @@ pub struct Environment {
     pub after: Option<String>,
 }
 
+/// How merge requests are opened and kept. Only the file at the repository's top counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestPolicy {
+    /// Labels beside those of the change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Login names of those who shall see to a new request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assignees: Vec<String>,
+    /// Login names of those who shall look at a new request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviewers: Vec<String>,
+    /// Title of a new request's milestone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub milestone: Option<String>,
+    /// Whether new requests are drafts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub draft: bool,
+    /// Whether the commits of a request become one. Without it the project decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub squash: Option<bool>,
+    /// Whether the branch stays when its request is merged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_branch: bool,
+    /// Whether a request is merged by itself as soon as its pipeline and approvals allow it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_merge: bool,
+    /// How many of our requests may be open at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_open: Option<usize>,
+    /// When requests are opened and changed: `mon-fri 07:00-18:00`, `sat,sun`, `22:00-04:00 +02:00`. Times are UTC where no offset is given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedule: Vec<String>,
+    /// Whether a branch is built anew whenever its base has moved, and not only where it would conflict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always_rebuild: bool,
+    /// Whether an issue lists what is open, held, rejected and unknown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dashboard: bool,
+}
+
 /// A version that a cluster refused. It is never offered again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

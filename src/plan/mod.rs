@@ -16,5 +16,6 @@ pub mod purpose;
 pub mod release_values;
 pub mod request;
 pub mod scaffold;
+pub mod schedule;
 mod sealed;
 pub mod upgrade;

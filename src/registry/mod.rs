@@ -27,6 +27,7 @@ mod program;
 mod reply;
 mod secret_file;
 mod session;
+pub mod shared;
 mod source;
 
 #[cfg(test)]

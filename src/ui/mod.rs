@@ -6,6 +6,7 @@ pub mod diff;
 pub mod prompt;
 
 use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
@@ -54,10 +55,26 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
+/// What a kept [`Ui`] said.
+#[derive(Debug, Clone, Default)]
+pub struct Said(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Said {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        said.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// The streams, and how much goes to them.
 pub struct Ui {
-    out: Box<dyn Write>,
-    err: Box<dyn Write>,
+    out: Box<dyn Write + Send>,
+    err: Box<dyn Write + Send>,
     format: Format,
     verbosity: i8,
 }
@@ -81,6 +98,44 @@ impl Ui {
             format,
             verbosity,
         }
+    }
+
+    /// One whose messages are kept, for [`Self::pass_on`] when its work is done.
+    pub fn kept(format: Format, verbosity: i8) -> (Self, Said) {
+        let said = Said::default();
+        let own = Self {
+            out: Box::new(std::io::sink()),
+            err: Box::new(said.clone()),
+            format,
+            verbosity,
+        };
+        (own, said)
+    }
+
+    /// Says what another said, each line behind whom it is about.
+    pub fn pass_on(&mut self, about: &str, said: &Said) {
+        let bytes = said.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = anstream::adapter::strip_str(&String::from_utf8_lossy(&bytes)).to_string();
+        for line in text.lines() {
+            self.tell(&format!("{about}: {line}"));
+        }
+    }
+
+    /// Hears of calls that others make, for `-vv`.
+    pub fn trace(&self) -> Arc<dyn Fn(&str) + Send + Sync> {
+        if self.verbosity < 2 {
+            return Arc::new(|_| {});
+        }
+        let err = Mutex::new(anstream::AutoStream::new(
+            std::io::stderr(),
+            anstream::ColorChoice::Never,
+        ));
+        Arc::new(move |line| {
+            if let Ok(mut err) = err.lock() {
+                // Whoever closed stderr doesn't want to hear.
+                let _ = writeln!(err, "{line}");
+            }
+        })
     }
 
     /// Something to know that asks for nothing.

@@ -18,6 +18,9 @@ use self::next::Next;
 use self::order::Ceiling;
 use self::subjects::Subject;
 use super::author::Author;
+use super::deliver::access::Access;
+use super::deliver::told::{Delivered, Told};
+use super::deliver::{Delivery, Wanted};
 use super::files;
 use super::pin_files::from_tree;
 use super::pins::{chart_of, unknown, unplaced};
@@ -26,7 +29,7 @@ use super::published::Published;
 use crate::cli::Common;
 use crate::cli::upgrade::UpgradeArgs;
 use crate::error::{ExitStatus, Problem};
-use crate::git::branches::{Offered, check_room, offer, offers};
+use crate::git::branches::{Offered, Rebuild, check_room, offer, offers};
 use crate::git::target::Target;
 use crate::git::trees::GitTree;
 use crate::model::env::Env;
@@ -41,7 +44,7 @@ use crate::world::World;
 /// Moves pins. The files as they lie in the work tree are neither read nor touched: what is committed counts.
 ///
 /// # Errors
-/// When the repository can't be read or written, a chart or version is refused, or a pin can't be moved.
+/// When the repository can't be read or written, a chart or version is refused, a pin can't be moved, or the remote or forge can't be asked.
 pub fn run(
     arguments: &UpgradeArgs,
     common: &Common,
@@ -50,95 +53,183 @@ pub fn run(
 ) -> Result<Outcome> {
     let folder = files::working_folder(common, world);
     let target = Target::around(&folder)?;
-    let (repository, base, base_name) = base_of(&target)?;
-    let tree = GitTree::of(repository, Some(base))?;
-    let found = from_tree(&tree)?;
-    let config = common.config.as_ref().map(|file| world.folder.join(file));
-    let policies = Policies::read(&found.policies, config.as_deref())?;
-    check_environments(arguments, &policies)?;
-    let versions = arguments
-        .versions
-        .as_ref()
-        .map(|file| world.folder.join(file));
-    let registry = (!arguments.offline).then_some(world.registry.as_ref());
-    let mut upgrade = Upgrade {
-        arguments,
-        repository,
-        base,
-        tree: &tree,
-        policies: &policies,
-        now: world.now,
-        env: &world.env,
-        published: Published::new(versions.as_deref(), registry)?,
-        ceilings: BTreeMap::new(),
-    };
-    let Planned {
-        changes,
-        kept,
-        is_newer,
-        staying,
-    } = upgrade.planned(&found.joined.pins, &base_name)?;
-    for unmet in policies.unmet(&found.joined.pins) {
-        ui.warn(&unmet);
+    if !arguments.deliver.is_asked() {
+        let (_, base, name) = base_of(&target)?;
+        let round = Round::new(arguments, common, world);
+        return round.run(&target, (base, &name), None, ui);
     }
-    for path in uncommitted(repository, &tree, &found.policies) {
-        ui.notice(&format!(
-            "`{path}` has changes that aren't committed: they don't count here"
-        ));
+    let access = Access::of_target(&arguments.deliver, &target, world)?;
+    let reached = access.reach(&arguments.deliver, &target)?;
+    // A history that came in pieces is read anew.
+    let target = Target::around(&folder)?;
+    let base = reached.base.clone();
+    let delivery = Delivery::new(&access, reached, common.dry_run);
+    let round = Round::new(arguments, common, world);
+    round.run(
+        &target,
+        (base.1, &base.0),
+        Some((delivery, arguments.deliver.open)),
+        ui,
+    )
+}
+
+/// One run over one repository.
+pub(super) struct Round<'a> {
+    arguments: &'a UpgradeArgs,
+    common: &'a Common,
+    world: &'a World,
+}
+
+impl<'a> Round<'a> {
+    pub(super) fn new(arguments: &'a UpgradeArgs, common: &'a Common, world: &'a World) -> Self {
+        Self {
+            arguments,
+            common,
+            world,
+        }
     }
-    for remark in upgrade.published.remarks() {
-        ui.warn(remark);
-    }
-    let problem = unknown(&upgrade.published);
-    if !common.dry_run && !changes.is_empty() {
-        check_room(repository, &changes)?;
-    }
-    let author = Author::of(&target, arguments.author.as_deref(), world)?;
-    let mut told = Vec::new();
-    for change in &changes {
-        let offered = if common.dry_run {
-            None
-        } else {
-            Some(offer(repository, change, base, &author.commit(world))?)
+
+    /// Plans, commits and delivers what a base asks for. The delivery comes with whether requests are opened.
+    pub(super) fn run(
+        &self,
+        target: &Target,
+        (base, base_name): (Oid, &str),
+        delivery: Option<(Delivery<'_>, bool)>,
+        ui: &mut Ui,
+    ) -> Result<Outcome> {
+        let Self {
+            arguments,
+            common,
+            world,
+        } = self;
+        let Target::Existing(repository) = target else {
+            return Err(Problem::usage("there is no repository").into());
         };
-        let why = match &offered {
-            Some(Offered::LeftAlone) => "has a commit that isn't ours",
-            Some(Offered::CheckedOut) => "is checked out",
-            _ => "",
+        let tree = GitTree::of(repository, Some(base))?;
+        let found = from_tree(&tree)?;
+        let config = common.config.as_ref().map(|file| world.folder.join(file));
+        let policies = Policies::read(&found.policies, config.as_deref())?;
+        check_environments(arguments, &policies)?;
+        let mut delivery = match delivery {
+            Some((delivery, opens)) => Some(delivery.opening(repository, &policies, opens, ui)?),
+            None => None,
         };
-        if !why.is_empty() {
-            ui.warn(&format!(
-                "{}: the branch {why}, so it is left alone; a new offer is made when it is merged or gone",
-                change.branch
+        let versions = arguments
+            .versions
+            .as_ref()
+            .map(|file| world.folder.join(file));
+        let registry = (!arguments.offline).then(|| world.registry());
+        let mut upgrade = Upgrade {
+            arguments,
+            repository,
+            base,
+            tree: &tree,
+            policies: &policies,
+            now: world.now,
+            env: &world.env,
+            published: Published::new(versions.as_deref(), registry)?,
+            ceilings: BTreeMap::new(),
+        };
+        let mut planned = upgrade.planned(&found.joined.pins, base_name)?;
+        for unmet in policies.unmet(&found.joined.pins) {
+            ui.warn(&unmet);
+        }
+        for path in uncommitted(repository, &tree, &found.policies) {
+            ui.notice(&format!(
+                "`{path}` has changes that aren't committed: they don't count here"
             ));
         }
-        told.push((change, offered));
+        for remark in upgrade.published.remarks() {
+            ui.warn(remark);
+        }
+        let unasked = unknown(&upgrade.published);
+        if let Some(delivery) = &mut delivery {
+            let held = (&mut planned.kept, &mut planned.staying);
+            delivery.hold_back(&mut planned.changes, held, world.now)?;
+        }
+        if !common.dry_run && !planned.changes.is_empty() {
+            check_room(repository, &planned.changes)?;
+        }
+        let author = Author::of(target, arguments.author.as_deref(), world)?;
+        let rebuild = match policies.requests.always_rebuild {
+            true => Rebuild::Always,
+            false => Rebuild::OnConflict,
+        };
+        let offer =
+            |change: &Change| offer(repository, change, (base, rebuild), &author.commit(world));
+        let is_all = unasked.is_none()
+            && arguments.charts.is_empty()
+            && arguments.environments.is_empty()
+            && arguments.limit.is_none()
+            && !upgrade.published.is_nobody();
+        let (told, refused) = match &mut delivery {
+            None => (self.offered(&planned.changes, &offer)?, None),
+            Some(delivery) => {
+                let changes = &planned.changes;
+                let (told, mut refused) = delivery.deliver(repository, changes, &offer, ui)?;
+                let wanted = Wanted {
+                    staying: &planned.staying,
+                    is_rejected: &|versions| policies.have_rejected(versions),
+                    is_all,
+                };
+                let left = delivery.tidy(repository, &told, &wanted, ui)?;
+                refused = refused.or(left);
+                (told, refused)
+            }
+        };
+        warn_left_alone(&told, ui);
+        if is_all && delivery.is_none() {
+            let planned = (planned.changes.as_slice(), &planned.staying, &policies);
+            tell_old_offers(repository, base, planned, ui)?;
+        }
+        let is_new = |one: &Delivered<'_>| matches!(one.offered, Some(Offered::Created(_)));
+        if told.iter().any(is_new) {
+            author.tell(ui);
+        }
+        let problem = refused.or(unasked);
+        let status = match &problem {
+            Some(problem) => problem.status,
+            None if arguments.exit_code && planned.is_newer => ExitStatus::Differences,
+            None => ExitStatus::Done,
+        };
+        Ok(Outcome {
+            status,
+            text: shown(&told, &planned.kept, common, upgrade.published.is_nobody()),
+            json: as_json(&told, &planned.kept, common),
+            problem,
+            lists: Vec::new(),
+        })
     }
-    let is_all = arguments.charts.is_empty()
-        && arguments.environments.is_empty()
-        && arguments.limit.is_none()
-        && !upgrade.published.is_nobody();
-    if problem.is_none() && is_all {
-        tell_old_offers(repository, base, (&changes, &staying, &policies), ui)?;
+
+    /// Commits changes, and leaves them here.
+    fn offered<'c>(
+        &self,
+        changes: &'c [Change],
+        offer: &dyn Fn(&Change) -> Result<Offered>,
+    ) -> Result<Vec<Delivered<'c>>> {
+        let offered = changes.iter().map(|change| {
+            Ok(Delivered {
+                change,
+                offered: (!self.common.dry_run).then(|| offer(change)).transpose()?,
+                request: None,
+            })
+        });
+        offered.collect()
     }
-    if told
-        .iter()
-        .any(|(_, offered)| matches!(offered, Some(Offered::Created(_))))
-    {
-        author.tell(ui);
+}
+
+fn warn_left_alone(told: &[Delivered<'_>], ui: &mut Ui) {
+    for one in told {
+        let why = match &one.offered {
+            Some(Offered::LeftAlone) => "has a commit that isn't ours",
+            Some(Offered::CheckedOut) => "is checked out",
+            _ => continue,
+        };
+        ui.warn(&format!(
+            "{}: the branch {why}, so it is left alone; a new offer is made when it is merged or gone",
+            one.change.branch
+        ));
     }
-    let status = match &problem {
-        Some(problem) => problem.status,
-        None if arguments.exit_code && is_newer => ExitStatus::Differences,
-        None => ExitStatus::Done,
-    };
-    Ok(Outcome {
-        status,
-        text: shown(&told, &kept, common, upgrade.published.is_nobody()),
-        json: as_json(&told, &kept, common),
-        problem,
-        lists: Vec::new(),
-    })
 }
 
 /// An environment that nobody knows would be nothing to do, silently.
@@ -348,8 +439,9 @@ fn commit_of(offered: Option<&Offered>) -> Option<&str> {
     }
 }
 
-fn word(offered: Option<&Offered>) -> &'static str {
-    match offered {
+fn word(one: &Delivered<'_>) -> &'static str {
+    match &one.offered {
+        None if one.is_closed() => "closed",
         None => "would be offered",
         Some(Offered::Created(_)) => "created",
         Some(Offered::Updated(_)) => "updated",
@@ -358,16 +450,13 @@ fn word(offered: Option<&Offered>) -> &'static str {
     }
 }
 
-fn as_json(
-    told: &[(&Change, Option<Offered>)],
-    kept: &[Kept],
-    common: &Common,
-) -> Map<String, Value> {
+fn as_json(told: &[Delivered<'_>], kept: &[Kept], common: &Common) -> Map<String, Value> {
     let changes: Vec<Value> = told
         .iter()
-        .map(|(change, offered)| {
-            let mut json = change.to_json(commit_of(offered.as_ref()));
-            json["branch_verdict"] = json!(word(offered.as_ref()));
+        .map(|one| {
+            let mut json = one.change.to_json(commit_of(one.offered.as_ref()));
+            json["branch_verdict"] = json!(word(one));
+            json["request"] = json!(one.request.as_ref().map(Told::to_json));
             json
         })
         .collect();
@@ -382,33 +471,33 @@ fn as_json(
     ])
 }
 
-fn shown(
-    told: &[(&Change, Option<Offered>)],
-    kept: &[Kept],
-    common: &Common,
-    is_nobody: bool,
-) -> String {
+fn shown(told: &[Delivered<'_>], kept: &[Kept], common: &Common, is_nobody: bool) -> String {
     let mut text = String::new();
-    for (change, offered) in told {
-        text.push_str(&format!(
-            "{}: {} ({})\n",
-            change.branch,
-            change.title,
-            word(offered.as_ref()),
-        ));
-        // What stands on a branch that is left alone is somebody else's.
-        if matches!(offered, Some(Offered::LeftAlone | Offered::CheckedOut)) {
-            continue;
+    for one in told {
+        let Delivered {
+            change,
+            offered,
+            request,
+        } = one;
+        let (branch, title) = (&change.branch, &change.title);
+        text.push_str(&format!("{branch}: {title} ({})\n", word(one)));
+        if let Some(request) = request {
+            text.push_str(&format!("  {}\n", request.to_text()));
         }
-        text.push_str(&format!("\n{}\n", change.body));
-        if common.diff {
+        // What stands on a branch that is left alone is somebody else's; what has a request is read there.
+        let is_elsewhere = matches!(offered, Some(Offered::LeftAlone | Offered::CheckedOut));
+        if !is_elsewhere && request.is_none() {
+            text.push_str(&format!("\n{}\n", change.body));
+        }
+        if common.diff && !is_elsewhere {
             text.push_str(&diff::diffs(change));
         }
     }
     // What stands in no text above.
     let is_said = |one: &&Kept| {
         let line = format!("- {}: {}\n", one.place, one.why);
-        told.iter().any(|(change, _)| change.body.contains(&line))
+        let mut said = told.iter().filter(|told| told.request.is_none());
+        said.any(|told| told.change.body.contains(&line))
     };
     if told.is_empty() {
         let asked = if is_nobody {

@@ -169,7 +169,16 @@ impl Address {
         }
     }
 
-    /// The address without user and password.
+    /// The host, with its port where the address has one; nothing for a path.
+    pub fn host(&self) -> Option<String> {
+        match self {
+            Self::Http(address) => Some(address.origin.authority()),
+            Self::Ssh(address) => Some(address.host.clone()),
+            Self::Path(_) => None,
+        }
+    }
+
+    /// The address as people may see it: without user and password.
     pub fn shown(&self) -> String {
         match self {
             Self::Http(address) => address.base.clone(),

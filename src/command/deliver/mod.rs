@@ -1,0 +1,540 @@
+//! Delivery: a change becomes a pushed branch and one merge request, and stays that one for as long as it is about the same.
+//!
+//! Everything that is known lives on the remote and the forge: the branch, the commit's trailers, and the marker in the request's text. So a run that was ended
+//! anywhere is finished by the next one. Looked at first, then pushed, then the requests: nothing is opened for a branch that isn't there.
+
+pub mod access;
+pub mod lookups;
+pub mod reach;
+mod tidy;
+pub mod told;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use git2::{Oid, Repository};
+
+use self::access::Access;
+use self::lookups::Lookups;
+use self::reach::Reached;
+use self::told::{Delivered, Told, Verdict};
+use super::policies::Policies;
+use crate::error::Problem;
+use crate::forge::error::ForgeError;
+use crate::forge::push_options::push_options;
+use crate::forge::{Able, Kind};
+use crate::git::branches::Offered;
+use crate::git::remote::RefUpdate;
+use crate::git::remote::pushed::{Outcome, Pushed};
+use crate::git::target::move_tracking;
+use crate::model::policy::RequestPolicy;
+use crate::model::request::{Edit, NewRequest, Request, State};
+use crate::plan::bundle::Kept;
+use crate::plan::change::Change;
+use crate::plan::marker::{Marker, text_of};
+use crate::plan::request::{Step, duplicates, edited, step, withdrawn};
+use crate::plan::schedule::Schedule;
+use crate::ui::Ui;
+
+pub use self::tidy::Wanted;
+
+/// How requests are opened.
+pub enum Opening {
+    /// Not at all: branches are pushed.
+    No,
+    /// By the forge.
+    Forge(Box<Lookups>),
+    /// By options of the push, which GitLab takes from whoever may push.
+    PushOptions,
+}
+
+/// Where changes go.
+pub struct Delivery<'a> {
+    /// The remote, looked at.
+    pub reached: Reached<'a>,
+    /// How requests are opened.
+    pub opening: Opening,
+    /// How they are kept.
+    pub policy: RequestPolicy,
+    /// Whether nothing is pushed, opened or changed.
+    pub is_dry: bool,
+    /// The way to the remote.
+    pub access: &'a Access,
+    /// The git folder in which request files lie where there is no forge; that of the repository where nothing is said.
+    pub request_files: Option<PathBuf>,
+}
+
+/// One change on its way.
+struct Work<'c> {
+    change: &'c Change,
+    offered: Option<Offered>,
+    /// Requests that may be about it.
+    requests: Vec<Request>,
+    told: Option<Told>,
+    /// Whether its branch moved on the remote in this run.
+    is_pushed: bool,
+}
+
+impl Work<'_> {
+    fn commit(&self) -> Option<Oid> {
+        match self.offered.as_ref()? {
+            Offered::Created(id) | Offered::Updated(id) | Offered::Same(id) => {
+                Oid::from_str(id).ok()
+            }
+            Offered::LeftAlone | Offered::CheckedOut => None,
+        }
+    }
+}
+
+impl<'a> Delivery<'a> {
+    /// To a remote that was looked at. Nothing is opened until [`Self::opening`].
+    pub fn new(access: &'a Access, reached: Reached<'a>, is_dry: bool) -> Self {
+        Self {
+            access,
+            reached,
+            opening: Opening::No,
+            policy: RequestPolicy::default(),
+            is_dry,
+            request_files: None,
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        self.access.place.kind
+    }
+
+    /// Finds the forge, and asks what it has.
+    ///
+    /// # Errors
+    /// When no token is known, or the forge can't be asked.
+    pub fn opening(
+        mut self,
+        repository: &Repository,
+        policies: &Policies,
+        opens: bool,
+        ui: &Ui,
+    ) -> Result<Self> {
+        self.policy = policies.requests.clone();
+        if opens && self.access.is_by_options()? {
+            self.opening = Opening::PushOptions;
+        } else if opens {
+            let folder = self.request_files.as_deref();
+            let folder = folder.unwrap_or(repository.commondir());
+            let forge = self.access.forge(folder, ui.trace())?;
+            let lookups = Lookups::of(forge).map_err(|why| why.problem())?;
+            self.opening = Opening::Forge(Box::new(lookups));
+        }
+        Ok(self)
+    }
+
+    /// Takes out what has to wait: for its time, or for others to be merged. What has an open request goes on.
+    ///
+    /// # Errors
+    /// When the forge can't be asked, or the schedule is none.
+    pub fn hold_back(
+        &mut self,
+        changes: &mut Vec<Change>,
+        (kept, staying): (&mut Vec<Kept>, &mut BTreeSet<String>),
+        now: i64,
+    ) -> Result<()> {
+        let Opening::Forge(lookups) = &mut self.opening else {
+            return Ok(());
+        };
+        let mut stays = |change: &Change, why: String| {
+            let place = change.branch.clone();
+            kept.push(Kept { place, why });
+            staying.insert(change.key.clone());
+        };
+        let schedule = Schedule::parse(&self.policy.schedule)?;
+        if !schedule.is_open(now) {
+            let why = format!("it waits for its time: {}", self.policy.schedule.join(", "));
+            changes
+                .drain(..)
+                .for_each(|change| stays(&change, why.clone()));
+        }
+        for change in &mut *changes {
+            let labels = self.policy.labels.iter();
+            let new: Vec<String> = labels
+                .filter(|label| !change.labels.contains(label))
+                .cloned()
+                .collect();
+            change.labels.extend(new);
+        }
+        let Some(most) = self.policy.most_open else {
+            return Ok(());
+        };
+        let open = lookups.open().map_err(|why| why.problem())?.to_vec();
+        let ours: BTreeSet<String> = open
+            .iter()
+            .filter_map(|request| Some(Marker::split(&request.body).1?.key))
+            .collect();
+        let mut count = ours.len();
+        changes.retain(|change| {
+            let may = ours.contains(&change.key) || count < most;
+            if !ours.contains(&change.key) && may {
+                count += 1;
+            }
+            if !may {
+                stays(
+                    change,
+                    format!(
+                        "it waits: {count} requests are open, and `requests.most_open` is {most}"
+                    ),
+                );
+            }
+            may
+        });
+        Ok(())
+    }
+
+    /// Delivers changes: each is committed by `offer`, all are pushed at once, and each has its request. What one of them is refused is told with it, and the
+    /// others go on; the problem that comes back is what the run ends with.
+    ///
+    /// # Errors
+    /// When the forge can't be asked, before anything is done; or a commit can't be made.
+    pub fn deliver<'c>(
+        &mut self,
+        repository: &Repository,
+        changes: &'c [Change],
+        offer: &dyn Fn(&Change) -> Result<Offered>,
+        ui: &mut Ui,
+    ) -> Result<(Vec<Delivered<'c>>, Option<Problem>)> {
+        let mut works = Vec::new();
+        for change in changes {
+            let requests = match &mut self.opening {
+                Opening::Forge(lookups) => lookups.about(change).map_err(|why| why.problem())?,
+                Opening::No | Opening::PushOptions => Vec::new(),
+            };
+            works.push(Work {
+                change,
+                offered: None,
+                requests,
+                told: None,
+                is_pushed: false,
+            });
+        }
+        for work in &mut works {
+            if let Step::Closed(request) = step(work.change, &work.requests) {
+                work.told = Some(self.closed(request));
+            } else if self.is_dry {
+                work.told = self.foreseen(work);
+            } else {
+                work.offered = Some(offer(work.change)?);
+                work.told = self.left_alone(work);
+            }
+        }
+        let mut problem = None;
+        if !self.is_dry {
+            problem = self.push(repository, &mut works, ui)?;
+            for work in &mut works {
+                if let (None, Opening::Forge(_)) = (&work.told, &self.opening) {
+                    work.told = Some(self.request(work, &mut problem, ui));
+                }
+            }
+        }
+        let delivered = works.into_iter().map(|work| Delivered {
+            change: work.change,
+            offered: work.offered,
+            request: work.told,
+        });
+        Ok((delivered.collect(), problem))
+    }
+
+    fn closed(&self, request: &Request) -> Told {
+        let why = "people closed it: this version is offered no more; a newer one is";
+        Told::of(self.kind(), Some(request), Verdict::Closed).because(why)
+    }
+
+    /// What would become of the request.
+    fn foreseen(&self, work: &Work<'_>) -> Option<Told> {
+        let Opening::Forge(_) = &self.opening else {
+            return None;
+        };
+        Some(match step(work.change, &work.requests) {
+            Step::Keep {
+                request,
+                edit,
+                is_adopted,
+            } => {
+                let verdict = match (is_adopted, edit) {
+                    (true, _) => Verdict::Adopted,
+                    (false, Some(_)) => Verdict::Updated,
+                    (false, None) => Verdict::Same,
+                };
+                Told::of(self.kind(), Some(request), verdict)
+            }
+            Step::Open => Told::of(self.kind(), None, Verdict::Created),
+            Step::Closed(request) => self.closed(request),
+        })
+    }
+
+    fn left_alone(&self, work: &Work<'_>) -> Option<Told> {
+        let why = match work.offered.as_ref()? {
+            Offered::LeftAlone => "the branch has a commit that isn't ours",
+            Offered::CheckedOut => "the branch is checked out",
+            Offered::Created(_) | Offered::Updated(_) | Offered::Same(_) => return None,
+        };
+        let request = match step(work.change, &work.requests) {
+            Step::Keep { request, .. } => Some(request),
+            Step::Open | Step::Closed(_) => None,
+        };
+        Some(Told::of(self.kind(), request, Verdict::LeftAlone).because(why))
+    }
+
+    /// Pushes what the remote lacks, each branch under its lease.
+    fn push(
+        &mut self,
+        repository: &Repository,
+        works: &mut [Work<'_>],
+        ui: &mut Ui,
+    ) -> Result<Option<Problem>> {
+        let mut waiting: Vec<&mut Work<'_>> = Vec::new();
+        for work in works {
+            let tip = self.reached.tip(&work.change.branch);
+            if work.told.is_none() && work.commit().is_some() && work.commit() != tip {
+                waiting.push(work);
+            }
+        }
+        if waiting.is_empty() {
+            return Ok(None);
+        }
+        // Options are of a whole push, and each request has its own.
+        let batches: Vec<Vec<&mut Work<'_>>> = match self.opening {
+            Opening::PushOptions => waiting.into_iter().map(|work| vec![work]).collect(),
+            Opening::No | Opening::Forge(_) => vec![waiting],
+        };
+        let mut problem = None;
+        for mut batch in batches {
+            let updates: Vec<RefUpdate> = batch.iter().map(|work| self.update(work)).collect();
+            match self.send(repository, &updates, &batch, ui) {
+                Ok(pushed) => {
+                    for (work, status) in batch.iter_mut().zip(&pushed.refs) {
+                        self.pushed(repository, work, &status.outcome, &pushed)?;
+                    }
+                    problem = problem.or(pushed.check().err());
+                }
+                Err(why) => {
+                    for work in &mut batch {
+                        let told = Told::of(self.kind(), None, Verdict::Refused);
+                        work.told = Some(told.because(why.message.clone()));
+                    }
+                    problem = problem.or(Some(why));
+                }
+            }
+        }
+        Ok(problem)
+    }
+
+    fn update(&self, work: &Work<'_>) -> RefUpdate {
+        RefUpdate {
+            name: format!("refs/heads/{}", work.change.branch),
+            new: work.commit(),
+            expected_old: self.reached.tip(&work.change.branch),
+        }
+    }
+
+    fn send(
+        &self,
+        repository: &Repository,
+        updates: &[RefUpdate],
+        batch: &[&mut Work<'_>],
+        ui: &mut Ui,
+    ) -> Result<Pushed, Problem> {
+        let sent = match (&self.opening, batch) {
+            (Opening::PushOptions, [work]) => {
+                let written = push_options(&self.new_request(work.change));
+                for unable in &written.unable {
+                    ui.warn(&format!("{}: {unable}", work.change.branch));
+                }
+                let remote = self.reached.again(self.access, repository);
+                let remote = remote.map_err(|why| Problem::failed(why.to_string()))?;
+                remote
+                    .with_options(written.options)
+                    .push(repository, updates)
+            }
+            _ => self.reached.remote.push(repository, updates),
+        };
+        sent.map_err(|why| why.problem())
+    }
+
+    /// What became of one branch.
+    fn pushed(
+        &mut self,
+        repository: &Repository,
+        work: &mut Work<'_>,
+        outcome: &Outcome,
+        pushed: &Pushed,
+    ) -> Result<()> {
+        let branch = &work.change.branch;
+        match outcome {
+            Outcome::Done | Outcome::Unchanged => {
+                work.is_pushed = true;
+                move_tracking(repository, &self.reached.name, branch, work.commit())?;
+                if let Opening::PushOptions = self.opening {
+                    let was_there = self.reached.tip(branch).is_some();
+                    work.told = Some(by_options(was_there, &pushed.words));
+                }
+            }
+            refused => {
+                let told = Told::of(self.kind(), None, Verdict::Refused);
+                work.told = Some(told.because(reason(refused)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the request of a pushed branch, or brings the open one up to date.
+    fn request(&mut self, work: &Work<'_>, problem: &mut Option<Problem>, ui: &mut Ui) -> Told {
+        match self.try_request(work, ui) {
+            Ok(told) => told,
+            Err(why) => {
+                let shown = why.problem();
+                let told =
+                    Told::of(self.kind(), None, Verdict::Refused).because(shown.message.clone());
+                let shown = shown.hint(format!(
+                    "the branch `{}` is pushed: the next run goes on from there",
+                    work.change.branch
+                ));
+                problem.get_or_insert(shown);
+                told
+            }
+        }
+    }
+
+    fn try_request(&mut self, work: &Work<'_>, ui: &mut Ui) -> Result<Told, ForgeError> {
+        let new = self.new_request(work.change);
+        let Opening::Forge(lookups) = &self.opening else {
+            return Ok(Told::of(self.kind(), None, Verdict::Same));
+        };
+        let forge = lookups.forge.as_ref();
+        let (request, verdict) = match step(work.change, &work.requests) {
+            Step::Keep {
+                request,
+                edit,
+                is_adopted,
+            } => {
+                let verdict = match (is_adopted, work.is_pushed || edit.is_some()) {
+                    (true, _) => Verdict::Adopted,
+                    (false, true) => Verdict::Updated,
+                    (false, false) => Verdict::Same,
+                };
+                if let Some(edit) = edit {
+                    forge.edit(request.number, &edit)?;
+                }
+                (request.clone(), verdict)
+            }
+            Step::Open | Step::Closed(_) => match forge.create(&new) {
+                Ok(created) => {
+                    for unable in &created.unable {
+                        ui.warn(&format!("{}: {unable}", created.request.url));
+                    }
+                    let is_old = !work.is_pushed;
+                    let verdict = if is_old {
+                        Verdict::Adopted
+                    } else {
+                        Verdict::Created
+                    };
+                    (created.request, verdict)
+                }
+                // Another bot was faster, or the answer was lost on the way.
+                Err(why) if why.may_be_done => {
+                    let found = forge.of_branch(&work.change.branch)?;
+                    let mut open = found.into_iter().filter(|one| one.state == State::Open);
+                    let request = open.next().ok_or(why)?;
+                    if let Some(edit) = edited(&request, work.change) {
+                        forge.edit(request.number, &edit)?;
+                    }
+                    (request, Verdict::Created)
+                }
+                Err(why) => return Err(why),
+            },
+        };
+        for beside in duplicates(work.change, &work.requests) {
+            let note = format!(
+                "There are two requests about the same; {} stays.",
+                request.url
+            );
+            self.withdraw(beside, &note)?;
+        }
+        let mut told = Told::of(self.kind(), Some(&request), verdict);
+        let is_changed = verdict != Verdict::Same;
+        if let (true, true, Some(commit)) = (self.policy.auto_merge, is_changed, work.commit()) {
+            let able = forge.merge_when_ready(request.number, &commit.to_string())?;
+            if let Able::Unable(why) = able {
+                told = told.because(format!("it isn't merged by itself: {why}"));
+            }
+        }
+        Ok(told)
+    }
+
+    fn new_request(&self, change: &Change) -> NewRequest {
+        let policy = &self.policy;
+        NewRequest {
+            branch: change.branch.clone(),
+            base: change.base.clone(),
+            title: change.title.clone(),
+            body: Marker::of(change).behind(&text_of(change)),
+            labels: change.labels.clone(),
+            assignees: policy.assignees.clone(),
+            reviewers: policy.reviewers.clone(),
+            milestone: policy.milestone.clone(),
+            is_draft: policy.draft,
+            squash: policy.squash,
+            remove_branch: !policy.keep_branch,
+        }
+    }
+
+    /// Closes a request of ours, and says why in it. What says that we did it is written first: else the next run took it for somebody's "no".
+    fn withdraw(&self, request: &Request, note: &str) -> Result<(), ForgeError> {
+        let Opening::Forge(lookups) = &self.opening else {
+            return Ok(());
+        };
+        if let Some(body) = withdrawn(request) {
+            let edit = Edit {
+                body: Some(body),
+                ..Edit::default()
+            };
+            lookups.forge.edit(request.number, &edit)?;
+        }
+        lookups.forge.comment(request.number, note)?;
+        lookups.forge.close(request.number)
+    }
+}
+
+fn reason(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::LeaseLost(_) => "somebody else moved the branch meanwhile".to_owned(),
+        Outcome::Refused(why) => why.clone(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// What GitLab says of a push with options: the address of the request.
+fn by_options(was_there: bool, words: &[String]) -> Told {
+    let address = words.iter().flat_map(|line| line.split_whitespace());
+    let mut address =
+        address.filter(|word| word.contains("/merge_requests/") && !word.contains("/new"));
+    let url = address.next().map(str::to_owned);
+    let number = url
+        .as_ref()
+        .and_then(|url| url.rsplit('/').next()?.parse().ok());
+    let verdict = if was_there {
+        Verdict::Updated
+    } else {
+        Verdict::Created
+    };
+    let told = Told {
+        number,
+        url,
+        ..Told::of(Kind::Gitlab, None, verdict)
+    };
+    match told.number {
+        Some(_) => told,
+        None => Told {
+            verdict: Verdict::Refused,
+            ..told
+        }
+        .because("the branch is pushed, and GitLab doesn't say that it has a request"),
+    }
+}

@@ -1,0 +1,165 @@
+//! What earlier runs left that nothing asks for any more: requests that are superseded or no longer needed, and branches whose request has ended.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use git2::{Oid, Repository};
+
+use super::told::Delivered;
+use super::{Delivery, Opening};
+use crate::error::Problem;
+use crate::git::branches::{OldOffer, old_offer};
+use crate::git::remote::RefUpdate;
+use crate::git::remote::pushed::Outcome;
+use crate::git::target::move_tracking;
+use crate::model::request::{Request, State};
+use crate::plan::bundle::OFFERS;
+use crate::plan::marker::Marker;
+use crate::ui::Ui;
+
+/// What a run found out about all of a repository.
+pub struct Wanted<'a> {
+    /// Keys of what has something newer that stays: an older offer of it may be as good as ever.
+    pub staying: &'a BTreeSet<String>,
+    /// Whether any of some versions was rejected.
+    pub is_rejected: &'a dyn Fn(&[String]) -> bool,
+    /// Whether everything was looked at and answered: only then nothing asks for what isn't asked for.
+    pub is_all: bool,
+}
+
+impl Delivery<'_> {
+    /// Closes what is superseded, and deletes branches of ours whose request was merged or closed.
+    ///
+    /// # Errors
+    /// When the repository can't be read. What the forge or the remote refuse comes back as the problem.
+    pub fn tidy(
+        &mut self,
+        repository: &Repository,
+        delivered: &[Delivered<'_>],
+        wanted: &Wanted<'_>,
+        ui: &mut Ui,
+    ) -> Result<Option<Problem>> {
+        let mut deleted = Vec::new();
+        let branches: Vec<(String, Oid)> = self
+            .reached
+            .offers()
+            .map(|(name, id)| (name.to_owned(), id))
+            .collect();
+        for (branch, tip) in branches {
+            let current = delivered.iter().find(|one| one.change.branch == branch);
+            if current.is_some_and(|one| !one.is_closed()) {
+                continue;
+            }
+            match self.ended(repository, (&branch, tip), delivered, wanted, ui) {
+                Ok(true) => deleted.push((branch, tip)),
+                Ok(false) => {}
+                Err(problem) => return Ok(Some(problem)),
+            }
+        }
+        self.delete(repository, deleted, ui)
+    }
+
+    /// Whether a branch has done its work. A request that is still open is closed first, where nothing asks for it any more.
+    fn ended(
+        &mut self,
+        repository: &Repository,
+        (branch, tip): (&str, Oid),
+        delivered: &[Delivered<'_>],
+        wanted: &Wanted<'_>,
+        ui: &mut Ui,
+    ) -> Result<bool, Problem> {
+        let Opening::Forge(lookups) = &mut self.opening else {
+            return Ok(false);
+        };
+        let requests = lookups
+            .of_branch(branch)
+            .map_err(|why| why.problem())?
+            .to_vec();
+        let (base, base_id) = self.reached.base.clone();
+        let marked = |request: &Request| {
+            Marker::split(&request.body)
+                .1
+                .filter(|_| request.base == base)
+        };
+        let offer = old_offer(repository, base_id, branch, tip)
+            .map_err(|why| Problem::failed(why.to_string()))?;
+        let mut open = requests.iter().filter(|one| one.state == State::Open);
+        if let Some(request) = open.next() {
+            let is_upgrade = branch.starts_with(&format!("{OFFERS}upgrade-"));
+            let (Some(marker), true, true) = (marked(request), wanted.is_all, is_upgrade) else {
+                return Ok(false);
+            };
+            let may_hold =
+                wanted.staying.contains(&marker.key) && !(wanted.is_rejected)(&marker.versions);
+            if may_hold {
+                return Ok(false);
+            }
+            let Some(offer) = offer else {
+                ui.warn(&format!("{branch}: nothing asks for it any more, and it has a commit that isn't ours, so it is left alone: {}", request.url));
+                return Ok(false);
+            };
+            let note = note(&offer, delivered, &base);
+            ui.notice(&format!("{}: closed: {note}", request.url));
+            if !self.is_dry {
+                self.withdraw(request, &note).map_err(|why| why.problem())?;
+            }
+            return Ok(true);
+        }
+        // Whoever merged or closed it has seen this commit; one that came later is somebody's work.
+        let is_ended = requests.iter().any(|request| {
+            let has_seen = request.head.as_deref() == Some(&tip.to_string());
+            marked(request).is_some() && (has_seen || offer.is_some())
+        });
+        Ok(is_ended)
+    }
+
+    fn delete(
+        &mut self,
+        repository: &Repository,
+        branches: Vec<(String, Oid)>,
+        ui: &mut Ui,
+    ) -> Result<Option<Problem>> {
+        for (branch, _) in &branches {
+            ui.notice(&format!("{branch}: deleted, its request has ended"));
+        }
+        if self.is_dry || branches.is_empty() {
+            return Ok(None);
+        }
+        let update = |(branch, tip): &(String, Oid)| RefUpdate {
+            name: format!("refs/heads/{branch}"),
+            new: None,
+            expected_old: Some(*tip),
+        };
+        let updates: Vec<RefUpdate> = branches.iter().map(update).collect();
+        let pushed = match self.reached.remote.push(repository, &updates) {
+            Ok(pushed) => pushed,
+            Err(why) => return Ok(Some(why.problem())),
+        };
+        for ((branch, _), status) in branches.iter().zip(&pushed.refs) {
+            if matches!(status.outcome, Outcome::Done | Outcome::Unchanged) {
+                move_tracking(repository, &self.reached.name, branch, None)?;
+            }
+        }
+        Ok(pushed.check().err())
+    }
+}
+
+/// Why an open request is closed.
+fn note(offer: &OldOffer, delivered: &[Delivered<'_>], base: &str) -> String {
+    let is_in = |one: &&Delivered<'_>| {
+        let paths: Vec<&str> = one.change.writes().map(|file| file.path.as_str()).collect();
+        offer
+            .paths
+            .iter()
+            .all(|path| paths.contains(&path.as_str()))
+    };
+    let newer = delivered
+        .iter()
+        .find(is_in)
+        .and_then(|one| one.request.as_ref());
+    match newer.and_then(|told| told.url.as_ref()) {
+        Some(url) => format!("Superseded by {url}."),
+        None if offer.is_in_base => format!("`{base}` has this already."),
+        None => "Nothing asks for this any more: the version was rejected, or the policy or the pin has changed.".to_owned(),
+    }
+}
