@@ -359,9 +359,8 @@ impl Forge for Gitea {
         let path = format!("{}/merge", self.one(number));
         let mut tries = 1;
         loop {
-            let why = match self.http.post(&aim, &path, body.clone()) {
-                Ok(_) => return Ok(Able::Done),
-                Err(why) => why,
+            let Err(why) = self.http.post(&aim, &path, body.clone()) else {
+                return Ok(Able::Done);
             };
             match why.status {
                 // For a moment after a change it is still looked at.
@@ -410,7 +409,7 @@ impl Forge for Gitea {
         };
         match done {
             Ok(_) => Ok(Able::Done),
-            Err(why) if matches!(why.status, Some(403 | 404 | 410)) => Ok(Able::Unable(format!(
+            Err(why) if matches!(why.status, Some(403..=405 | 410)) => Ok(Able::Unable(format!(
                 "the repository has no issues, or the token may not write them: {}",
                 why.why
             ))),

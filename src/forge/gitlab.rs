@@ -331,9 +331,8 @@ impl Forge for Gitlab {
         let body = json!({ "sha": head, "auto_merge": true, "merge_when_pipeline_succeeds": true });
         let mut tries = 1;
         loop {
-            let why = match self.http.change(&aim, Method::PUT, &path, body.clone()) {
-                Ok(_) => return Ok(Able::Done),
-                Err(why) => why,
+            let Err(why) = self.http.change(&aim, Method::PUT, &path, body.clone()) else {
+                return Ok(Able::Done);
             };
             let unable = match why.status {
                 // For a moment after a push there is no pipeline yet that it could wait for.

@@ -296,7 +296,7 @@ impl Http {
                 Err(broken) => {
                     let may_repeat = call.repeats || broken.is_unsent;
                     if !broken.is_passing || !may_repeat || tries == MOST_TRIES {
-                        return Err(self.unanswered(call, broken));
+                        return Err(self.unanswered(call, &broken));
                     }
                     back_off(tries)
                 }
@@ -397,7 +397,7 @@ impl Http {
         }
     }
 
-    fn unanswered(&self, call: &Call<'_>, broken: Broken) -> ForgeError {
+    fn unanswered(&self, call: &Call<'_>, broken: &Broken) -> ForgeError {
         ForgeError {
             may_be_done: call.method != Method::GET && !broken.is_unsent,
             ..self.fault(call.aim, self.masked(&broken.why))
@@ -485,7 +485,8 @@ fn delay(call: &Call<'_>, reply: &Reply, tries: u32) -> Option<Duration> {
         403 => is_limited(&reply.headers),
         _ => false,
     };
-    if !is_limit && !(call.repeats && matches!(reply.status, 502..=504)) {
+    let is_busy = call.repeats && matches!(reply.status, 502..=504);
+    if !(is_limit || is_busy) {
         return None;
     }
     let wanted = http::retry_after(&reply.headers).or_else(|| reset(&reply.headers));

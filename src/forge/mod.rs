@@ -35,11 +35,11 @@ pub use crate::model::request::{Edit, NewRequest, Request, State};
 /// When the forge's address can't be used, or the token would go over a network in clear.
 pub fn connect(
     place: &Place,
-    token: Option<Token>,
+    token: Option<&Token>,
     requests: &Path,
     trace: Trace,
 ) -> Result<Box<dyn Forge>, ForgeError> {
-    let http = || Http::new(place, token.clone(), trace);
+    let http = || Http::new(place, token.cloned(), trace);
     Ok(match place.kind {
         Kind::Gitlab => Box::new(Gitlab::new(http()?, &place.project)),
         Kind::Local => Box::new(Local::new(requests)),
