@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use ureq::http::Method;
 
-use super::common::{lines, marked, newest_first, state, unmarked};
+use super::common::{encoded, lines, marked, newest_first, state, unmarked};
 use super::error::ForgeError;
-use super::http::{Http, encoded};
+use super::http::Http;
 use super::{Able, Created, Edit, Forge, Issue, Kind, NewRequest, Recent, Request};
 
 const MARKS: [&str; 2] = ["wip:", "[wip]"];

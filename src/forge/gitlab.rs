@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use ureq::http::Method;
 
-use super::common::{lines, marked, missing, newest_first, unmarked};
+use super::common::{encoded, lines, marked, missing, newest_first, unmarked};
 use super::error::ForgeError;
-use super::http::{Http, encoded};
+use super::http::Http;
 use super::{Able, Created, Edit, Forge, Issue, Kind, NewRequest, Recent, Request, State};
 
 const MARKS: [&str; 3] = ["draft:", "[draft]", "(draft)"];

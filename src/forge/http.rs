@@ -18,6 +18,8 @@ use super::Kind;
 use super::detect::Place;
 use super::error::ForgeError;
 use super::token::Token;
+use super::unanswered::{Broken, broken};
+use super::waits::{back_off, delay, is_limited};
 use super::words;
 use crate::http::url::Url;
 use crate::http::{self, link, sensitive, settings};
@@ -67,15 +69,6 @@ pub(super) struct Reply {
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
     url: Url,
-}
-
-/// Why no answer came.
-struct Broken {
-    why: String,
-    /// Whether the server can't have got the call.
-    is_unsent: bool,
-    /// Whether another try may help.
-    is_passing: bool,
 }
 
 impl Http {
@@ -476,93 +469,6 @@ fn take(mut response: Response<ureq::Body>, url: &Url) -> Result<Reply, Broken> 
         body,
         url: url.clone(),
     })
-}
-
-/// How long to wait before the call may be sent again; nothing where it mustn't be.
-fn delay(call: &Call<'_>, reply: &Reply, tries: u32) -> Option<Duration> {
-    let is_limit = match reply.status {
-        429 => true,
-        403 => is_limited(&reply.headers),
-        _ => false,
-    };
-    let is_busy = call.repeats && matches!(reply.status, 502..=504);
-    if !(is_limit || is_busy) {
-        return None;
-    }
-    let wanted = http::retry_after(&reply.headers).or_else(|| reset(&reply.headers));
-    Some(wanted.map_or_else(|| back_off(tries), Duration::from_secs))
-}
-
-/// Whether a refusal is one of GitHub's rate limits, which come as 403 too.
-fn is_limited(headers: &HeaderMap) -> bool {
-    http::text(headers, "x-ratelimit-remaining") == Some("0")
-        || headers.contains_key(header::RETRY_AFTER)
-}
-
-/// The seconds until GitHub's limit begins anew, by the server's clock.
-fn reset(headers: &HeaderMap) -> Option<u64> {
-    if http::text(headers, "x-ratelimit-remaining") != Some("0") {
-        return None;
-    }
-    let at: i64 = http::text(headers, "x-ratelimit-reset")?.parse().ok()?;
-    let now = http::date(headers)?.unix_timestamp();
-    Some(at.saturating_sub(now).max(0).unsigned_abs() + 1)
-}
-
-fn back_off(tries: u32) -> Duration {
-    Duration::from_millis(500) * 2_u32.pow(tries.clamp(1, 6) - 1)
-}
-
-/// No message repeats a header or a proxy's address.
-fn broken(why: &ureq::Error) -> Broken {
-    use std::io::ErrorKind;
-    use ureq::{Error, Timeout};
-    let of = |why: &str, is_unsent, is_passing| Broken {
-        why: why.to_owned(),
-        is_unsent,
-        is_passing,
-    };
-    match why {
-        // TLS reports through I/O errors of this kind while it shakes hands.
-        Error::Io(why) if why.kind() == ErrorKind::InvalidData => of(
-            &format!("its certificate isn't trusted: {why}"),
-            true,
-            false,
-        ),
-        Error::Rustls(why) => of(
-            &format!("its certificate isn't trusted: {why}"),
-            true,
-            false,
-        ),
-        Error::Tls(why) => of(why, true, false),
-        Error::Io(why) => of(
-            &format!("the connection broke: {why}"),
-            why.kind() == ErrorKind::ConnectionRefused,
-            true,
-        ),
-        Error::HostNotFound => of("the host name is unknown", true, true),
-        Error::ConnectionFailed => of("the connection failed", true, true),
-        Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
-            of("the connection timed out", true, true)
-        }
-        // The whole time is spent already, so another try would double the wait.
-        Error::Timeout(_) => of("the time is over", false, false),
-        // The proxy's own words may repeat its address with a password.
-        Error::ConnectProxyFailed(_) | Error::InvalidProxyUrl => {
-            of("the proxy did not connect", true, false)
-        }
-        other => of(&other.to_string(), false, true),
-    }
-}
-
-/// Writes a text so that it can be one part of a path, or a value in a query.
-pub(super) fn encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let codes = text.bytes().map(|byte| match plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    });
-    codes.collect()
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ pub mod local;
 pub mod push_options;
 mod record;
 pub mod token;
+mod unanswered;
+mod waits;
 mod words;
 
 use std::path::Path;

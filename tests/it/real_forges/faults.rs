@@ -25,6 +25,30 @@ fn hint(why: &ForgeError) -> &str {
     why.hint.as_deref().unwrap_or_default()
 }
 
+/// Pushes a branch with a commit of its own, by git.
+fn push(sim: &Sim, branch: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = format!("{}/{PROJECT}.git", sim.at(name(sim.kind)));
+    let address = address.replace("://", &format!("://haptic-bot:{}@", sim.token));
+    for arguments in [
+        vec!["clone", "--quiet", &address, "."],
+        vec!["checkout", "--quiet", "-b", branch],
+        vec!["commit", "--quiet", "--allow-empty", "-m", "Change it"],
+        vec!["push", "--quiet", "origin", branch],
+    ] {
+        let done = std::process::Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
+            .args(arguments)
+            .current_dir(folder.path())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("HOME", folder.path())
+            .output()
+            .expect("git");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{said}");
+    }
+}
+
 #[test]
 #[ignore = "needs python3 and the simulator"]
 fn real_simulated_one_look_costs_one_call() {
@@ -186,7 +210,7 @@ fn real_simulated_an_answer_that_is_lost_may_be_done() {
 fn real_simulated_a_branch_may_take_a_moment_to_be_known() {
     each(|sim| {
         sim.tell("options", &json!({"lag_refusals": 2}));
-        sim.branch("haptic/late");
+        push(sim, "haptic/late");
         let made = sim.forge().create(&new("haptic/late")).expect("opened");
         assert_eq!(made.request.state, State::Open);
         let calls = sim.calls();
