@@ -203,13 +203,15 @@ impl Gitea {
     }
 
     /// Opens it without people; a branch that was pushed a moment ago isn't known everywhere at once.
-    fn opened(&self, body: &Value) -> Result<Pull, ForgeError> {
-        let aim = "open a pull request";
+    fn opened(&self, new: &NewRequest, body: &Value) -> Result<Pull, ForgeError> {
+        let aim = &format!("open a pull request for `{}`", new.branch);
         let mut tries = 1;
         loop {
             match self.http.post(aim, &self.path("/pulls"), body.clone()) {
                 Ok(reply) => return self.http.read(aim, &reply),
                 Err(why) if why.status == Some(404) && tries < MOST_TRIES => {
+                    // That of a repository that isn't there, or hidden, is the same status.
+                    self.http.get(aim, &self.repository)?;
                     self.http.wait(tries);
                     tries += 1;
                 }
@@ -288,7 +290,7 @@ impl Forge for Gitea {
             Some(Err(why)) => unable.push(why),
             None => {}
         }
-        let request = self.opened(&body)?.request();
+        let request = self.opened(new, &body)?.request();
         self.people(request.number, new, &mut unable);
         for (what, is_wanted) in [
             ("squash", new.squash.is_some()),

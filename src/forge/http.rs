@@ -393,6 +393,7 @@ impl Http {
     fn unanswered(&self, call: &Call<'_>, broken: &Broken) -> ForgeError {
         ForgeError {
             may_be_done: call.method != Method::GET && !broken.is_unsent,
+            hint: broken.hint.map(str::to_owned),
             ..self.fault(call.aim, self.masked(&broken.why))
         }
     }
@@ -454,8 +455,9 @@ fn take(mut response: Response<ureq::Body>, url: &Url) -> Result<Reply, Broken> 
             return Err(Broken {
                 why: match is_too_long {
                     true => "the answer is too long".to_owned(),
-                    false => format!("the answer is cut off: {}", broken(&why).why),
+                    false => "the answer is cut off or damaged".to_owned(),
                 },
+                hint: None,
                 is_unsent: false,
                 is_passing: !is_too_long,
             });

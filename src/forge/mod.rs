@@ -164,3 +164,6 @@ pub struct Issue {
     /// Its text.
     pub body: String,
 }
+
+#[cfg(test)]
+mod tests_answers;

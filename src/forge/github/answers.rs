@@ -13,8 +13,7 @@ pub(super) struct Pull {
     pub(super) html_url: String,
     pub(super) title: String,
     pub(super) body: Option<String>,
-    #[serde(default)]
-    pub(super) labels: Vec<Named>,
+    pub(super) labels: Option<Vec<Named>>,
     pub(super) state: String,
     pub(super) merged_at: Option<String>,
     #[serde(default)]
@@ -87,6 +86,7 @@ impl Pull {
     }
 
     pub(super) fn request(self) -> Request {
+        let labels = self.labels.unwrap_or_default();
         Request {
             number: self.number,
             url: self.html_url,
@@ -95,7 +95,7 @@ impl Pull {
             head: self.head.sha,
             title: self.title,
             body: lines(self.body),
-            labels: self.labels.into_iter().map(|label| label.name).collect(),
+            labels: labels.into_iter().map(|label| label.name).collect(),
             state: state(&self.state, self.merged_at.is_some()),
             is_draft: self.draft,
         }

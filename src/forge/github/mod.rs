@@ -174,9 +174,10 @@ impl Github {
             "body": new.body,
             "draft": is_draft,
         });
+        let aim = format!("open a pull request for `{}`", new.branch);
         let mut tries = 1;
         loop {
-            match self.post("open a pull request", &self.path("/pulls"), &body) {
+            match self.post(&aim, &self.path("/pulls"), &body) {
                 Err(why)
                     if why.status == Some(422)
                         && why.why.contains("`head` is invalid")

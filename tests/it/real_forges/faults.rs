@@ -6,6 +6,7 @@ use super::{ALL, PROJECT, Sim, name, text};
 use crate::forge_contract::{Stage as _, new, open};
 use haptic_scaffold::forge::detect::{Told, place};
 use haptic_scaffold::forge::error::ForgeError;
+use haptic_scaffold::forge::push_options::push_options;
 use haptic_scaffold::forge::{Able, Kind, State};
 use haptic_scaffold::model::env::Env;
 
@@ -26,15 +27,22 @@ fn hint(why: &ForgeError) -> &str {
 }
 
 /// Pushes a branch with a commit of its own, by git.
-fn push(sim: &Sim, branch: &str) {
+fn push(sim: &Sim, branch: &str, options: &[String]) {
     let folder = tempfile::tempdir().expect("a folder");
+    let options: Vec<String> = options
+        .iter()
+        .map(|it| format!("--push-option={it}"))
+        .collect();
+    let mut last = vec!["push", "--quiet"];
+    last.extend(options.iter().map(String::as_str));
+    last.extend(["origin", branch]);
     let address = format!("{}/{PROJECT}.git", sim.at(name(sim.kind)));
     let address = address.replace("://", &format!("://haptic-bot:{}@", sim.token));
     for arguments in [
         vec!["clone", "--quiet", &address, "."],
         vec!["checkout", "--quiet", "-b", branch],
         vec!["commit", "--quiet", "--allow-empty", "-m", "Change it"],
-        vec!["push", "--quiet", "origin", branch],
+        last,
     ] {
         let done = std::process::Command::new("git")
             .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
@@ -47,6 +55,33 @@ fn push(sim: &Sim, branch: &str) {
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "{said}");
     }
+}
+
+#[test]
+#[ignore = "needs python3 and the simulator"]
+fn real_simulated_push_options_open_a_request() {
+    let Some(sim) = Sim::start(Kind::Gitlab) else {
+        return;
+    };
+    let request = haptic_scaffold::forge::NewRequest {
+        remove_branch: true,
+        is_draft: true,
+        ..new("haptic/x")
+    };
+    let written = push_options(&request);
+    assert_eq!(written.unable, Vec::<String>::new());
+    push(&sim, "haptic/x", &written.options);
+    let found = sim.forge().of_branch("haptic/x").expect("a list");
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (&found[0].title, &found[0].body),
+        (&request.title, &request.body)
+    );
+    assert_eq!((found[0].base.as_str(), found[0].is_draft), ("main", true));
+    let mut labels = found[0].labels.clone();
+    labels.sort();
+    assert_eq!(labels, request.labels);
+    sim.assert_kept();
 }
 
 #[test]
@@ -95,6 +130,16 @@ fn real_simulated_refusals_are_told_with_what_to_do() {
         let why = hidden.recent().expect_err("hidden");
         assert_eq!((why.status, sim.calls().len()), (Some(404), 1), "{why}");
         assert!(hint(&why).contains("can't see it"), "{}", hint(&why));
+
+        let request = haptic_scaffold::forge::NewRequest {
+            labels: Vec::new(),
+            ..new("haptic/x")
+        };
+        sim.calls();
+        let why = hidden.create(&request).expect_err("hidden");
+        assert_eq!(why.status, Some(404), "{why}");
+        let calls = sim.calls();
+        assert!(calls.len() <= 2, "{calls:?}");
 
         let scope = if sim.kind == Kind::Gitlab {
             "read_api"
@@ -158,6 +203,11 @@ fn real_simulated_a_busy_server_is_waited_for() {
             let found = sim.forge().recent();
             assert!(found.is_ok(), "{fault}: {found:?}");
         }
+        if sim.kind == Kind::Gitlab {
+            let made = open(sim, &new("haptic/lock")).request;
+            sim.fault(&json!({"preset": "gitlab-resource-lock"}));
+            sim.forge().close(made.number).expect("closed");
+        }
         // The server did nothing, so what makes a request is sent again too.
         sim.branch("haptic/x");
         sim.fault(
@@ -165,7 +215,8 @@ fn real_simulated_a_busy_server_is_waited_for() {
             "headers": {"Retry-After": "1"}, "times": 1}),
         );
         sim.forge().create(&new("haptic/x")).expect("opened");
-        assert_eq!(sim.requests().len(), 1);
+        let found = sim.forge().of_branch("haptic/x").expect("a list");
+        assert_eq!(found.len(), 1);
     });
 }
 
@@ -210,7 +261,7 @@ fn real_simulated_an_answer_that_is_lost_may_be_done() {
 fn real_simulated_a_branch_may_take_a_moment_to_be_known() {
     each(|sim| {
         sim.tell("options", &json!({"lag_refusals": 2}));
-        push(sim, "haptic/late");
+        push(sim, "haptic/late", &[]);
         let made = sim.forge().create(&new("haptic/late")).expect("opened");
         assert_eq!(made.request.state, State::Open);
         let calls = sim.calls();

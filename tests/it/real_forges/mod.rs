@@ -132,11 +132,6 @@ impl Sim {
         let lines = self.lines.lock().expect("lock").join("\n");
         assert!(!lines.contains(&self.token), "{lines}");
     }
-
-    fn requests(&self) -> Vec<Value> {
-        let path = format!("mrs?forge={}&project={PROJECT}", name(self.kind));
-        self.ask(&path).as_array().cloned().expect("a list")
-    }
 }
 
 impl Drop for Sim {
