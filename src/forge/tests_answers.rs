@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use super::*;
 use crate::http::test_server::{Answer, Seen, Server};
 
+type Answers = fn(&str, &str) -> (u16, Value);
 type Seens = Arc<Mutex<Vec<(String, Value)>>>;
 
 /// A server whose answers come from a function of method, path and body, and what it was told.
-fn server(answer: fn(&str, &str) -> (u16, Value)) -> (Server, Seens) {
+fn server(answer: Answers) -> (Server, Seens) {
     let told = Seens::default();
     let shared = Arc::clone(&told);
     let server = Server::start(move |_, seen: &Seen| {
@@ -50,12 +51,12 @@ fn body_of(told: &Seens, call: &str) -> Value {
         .clone()
 }
 
-fn merge_request(number: u64, source: Value) -> Value {
+fn merge_request(number: u64, source: &Value) -> Value {
     json!({"iid": number, "web_url": "https://h/1", "source_branch": "b", "target_branch": "main", "sha": null, "title": "Draft: t",
         "description": "a\r\nb", "state": "locked", "source_project_id": source, "target_project_id": 7, "new_field": 1})
 }
 
-fn pull(number: u64, repo: Value) -> Value {
+fn pull(number: u64, repo: &Value) -> Value {
     json!({"number": number, "node_id": "N", "html_url": "https://h/1", "title": "t", "body": null, "state": "open", "labels": null,
         "head": {"ref": "b", "label": "co:b", "sha": "c", "repo": repo, "repo_id": repo["id"]},
         "base": {"ref": "main", "label": "main", "sha": "d", "repo": {"id": 7}, "repo_id": 7}})
@@ -71,9 +72,9 @@ fn requests_from_forks_are_never_given() {
         (
             200,
             json!([
-                merge_request(1, json!(8)),
-                merge_request(2, json!(7)),
-                merge_request(3, json!(null))
+                merge_request(1, &json!(8)),
+                merge_request(2, &json!(7)),
+                merge_request(3, &json!(null))
             ]),
         )
     });
@@ -85,9 +86,9 @@ fn requests_from_forks_are_never_given() {
     );
     let list = |_: &str, _: &str| {
         let pulls = [
-            pull(1, json!({"id": 8})),
-            pull(2, json!({"id": 7})),
-            pull(3, json!(null)),
+            pull(1, &json!({"id": 8})),
+            pull(2, &json!({"id": 7})),
+            pull(3, &json!(null)),
         ];
         (200, json!(pulls))
     };
@@ -101,7 +102,7 @@ fn requests_from_forks_are_never_given() {
 #[test]
 fn a_branch_of_gitea_that_is_gone_keeps_its_name() {
     let (tea, _) = server(|_, _| {
-        let mut gone = pull(1, json!({"id": 7}));
+        let mut gone = pull(1, &json!({"id": 7}));
         gone["head"]["ref"] = json!("refs/pull/1/head");
         gone["head"]["label"] = json!("haptic/x");
         gone["merged"] = json!(true);
@@ -174,8 +175,8 @@ fn a_milestone_is_found_by_its_title() {
             200,
             json!([{"id": 1, "iid": 1, "number": 1, "title": "1.20"}, {"id": 5, "iid": 3, "number": 3, "title": "1.2"}]),
         ),
-        (_, path) if path.ends_with("/merge_requests") => (201, merge_request(2, json!(7))),
-        _ => (201, pull(2, json!({"id": 7}))),
+        (_, path) if path.ends_with("/merge_requests") => (201, merge_request(2, &json!(7))),
+        _ => (201, pull(2, &json!({"id": 7}))),
     };
     let cases = [
         (
@@ -202,7 +203,7 @@ fn a_milestone_is_found_by_its_title() {
 
 #[test]
 fn github_merges_in_a_way_that_the_repository_allows() {
-    let cases: [(fn(&str, &str) -> (u16, Value), &str); 3] = [
+    let cases: [(Answers, &str); 3] = [
         (
             |_, path| {
                 ways(
@@ -241,7 +242,7 @@ fn ways(path: &str, ways: Value) -> (u16, Value) {
     match path {
         "/repos/co/fleet" => (200, ways),
         "/graphql" => (200, json!({"data": {"enablePullRequestAutoMerge": null}})),
-        _ => (200, pull(2, json!({"id": 7}))),
+        _ => (200, pull(2, &json!({"id": 7}))),
     }
 }
 
@@ -258,7 +259,7 @@ fn a_draft_that_a_plan_of_github_lacks_is_opened_without() {
                     422,
                     json!({"message": "Draft pull requests are not supported"}),
                 ),
-                _ => (201, pull(2, json!({"id": 7}))),
+                _ => (201, pull(2, &json!({"id": 7}))),
             }
         }
         _ => (404, json!({})),
@@ -281,7 +282,7 @@ fn a_lock_of_gitlab_passes_and_a_comma_is_refused() {
         *asked += 1;
         match *asked {
             1 | 2 => (409, json!({"message": "409 Conflict: Resource lock"})),
-            _ => (200, merge_request(2, json!(7))),
+            _ => (200, merge_request(2, &json!(7))),
         }
     });
     let forge = forge(&server, Kind::Gitlab);
