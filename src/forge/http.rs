@@ -17,12 +17,12 @@ use ureq::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, 
 use super::Kind;
 use super::detect::Place;
 use super::error::ForgeError;
-use super::token::Token;
+use super::token::{Token, login};
 use super::unanswered::{Broken, broken};
 use super::waits::{back_off, delay, is_limited};
 use super::words;
 use crate::http::url::Url;
-use crate::http::{self, link, sensitive, settings};
+use crate::http::{self, link, settings};
 
 const WHOLE_TIMEOUT: Duration = Duration::from_secs(60);
 const MOST_TRIES: u32 = 4;
@@ -68,6 +68,8 @@ pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
+    /// Whether the call was more than a question.
+    is_change: bool,
     url: Url,
 }
 
@@ -220,7 +222,7 @@ impl Http {
     /// Reads an answer's JSON.
     ///
     /// # Errors
-    /// When it isn't what it should be. What was asked for is done all the same.
+    /// When it isn't what it should be. What was to be changed is changed all the same.
     pub(super) fn read<T: DeserializeOwned>(
         &self,
         aim: &str,
@@ -230,7 +232,7 @@ impl Http {
             let is_page = reply.body.trim_ascii_start().starts_with(b"<");
             ForgeError {
                 status: Some(reply.status),
-                may_be_done: true,
+                may_be_done: reply.is_change,
                 hint: Some(
                     "is this the address of the forge's API? Tell it by `--forge-url`".to_owned(),
                 ),
@@ -330,7 +332,8 @@ impl Http {
             true => run(agent, request.body(body), url),
             false => run(agent, request.body(()), url),
         };
-        take(answer.map_err(|why| broken(&why))?, url)
+        let is_change = call.method != Method::GET;
+        take(answer.map_err(|why| broken(&why))?, url, is_change)
     }
 
     /// Where a moved project is. Questions follow there with the login if it is the same server; what changes something doesn't.
@@ -407,20 +410,6 @@ impl Http {
     }
 }
 
-fn login(kind: Kind, token: &Token) -> (HeaderName, HeaderValue) {
-    let secret = token.secret.expose_secret();
-    let header = |before: &str| {
-        let text = secrecy::SecretString::from(format!("{before}{secret}"));
-        sensitive(text.expose_secret())
-    };
-    match kind {
-        Kind::Gitlab if token.is_job => (HeaderName::from_static("job-token"), header("")),
-        Kind::Gitea => (header::AUTHORIZATION, header("token ")),
-        // GitLab takes its own tokens this way too, as well as those of OAuth.
-        Kind::Gitlab | Kind::Github | Kind::Local => (header::AUTHORIZATION, header("Bearer ")),
-    }
-}
-
 fn accept(kind: Kind) -> &'static str {
     match kind {
         Kind::Github => "application/vnd.github+json",
@@ -442,7 +431,7 @@ fn run<B: ureq::AsSendBody>(
     agent.run(request)
 }
 
-fn take(mut response: Response<ureq::Body>, url: &Url) -> Result<Reply, Broken> {
+fn take(mut response: Response<ureq::Body>, url: &Url, is_change: bool) -> Result<Reply, Broken> {
     let status = response.status();
     let limit = match status.is_success() {
         true => MOST_OF_A_BODY,
@@ -469,6 +458,7 @@ fn take(mut response: Response<ureq::Body>, url: &Url) -> Result<Reply, Broken> 
         status: status.as_u16(),
         headers: response.headers().clone(),
         body,
+        is_change,
         url: url.clone(),
     })
 }

@@ -114,9 +114,10 @@ impl Github {
 
     fn get<T: FromResponse>(&self, aim: &str, path: &str) -> Result<T, ForgeError> {
         let asked = self.crab.get::<T, _, ()>(path, None);
-        self.runtime
-            .block_on(asked)
-            .map_err(|why| self.error(aim, why))
+        self.runtime.block_on(asked).map_err(|why| ForgeError {
+            may_be_done: false,
+            ..self.error(aim, why)
+        })
     }
 
     fn post<T: FromResponse>(&self, aim: &str, path: &str, body: &Value) -> Result<T, ForgeError> {
