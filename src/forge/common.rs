@@ -57,6 +57,16 @@ pub(super) fn state(state: &str, is_merged: bool) -> State {
     }
 }
 
+/// Writes a text so that it can be one part of a path, or a value in a query.
+pub(super) fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let codes = text.bytes().map(|byte| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    codes.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use ureq::http::Method;
 
-use super::common::{lines, marked, newest_first, state, unmarked};
+use super::common::{encoded, lines, marked, newest_first, state, unmarked};
 use super::error::ForgeError;
-use super::http::{Http, encoded};
+use super::http::Http;
 use super::{Able, Created, Edit, Forge, Issue, Kind, NewRequest, Recent, Request};
 
 const MARKS: [&str; 2] = ["wip:", "[wip]"];
@@ -203,13 +203,15 @@ impl Gitea {
     }
 
     /// Opens it without people; a branch that was pushed a moment ago isn't known everywhere at once.
-    fn opened(&self, body: &Value) -> Result<Pull, ForgeError> {
-        let aim = "open a pull request";
+    fn opened(&self, new: &NewRequest, body: &Value) -> Result<Pull, ForgeError> {
+        let aim = &format!("open a pull request for `{}`", new.branch);
         let mut tries = 1;
         loop {
             match self.http.post(aim, &self.path("/pulls"), body.clone()) {
                 Ok(reply) => return self.http.read(aim, &reply),
                 Err(why) if why.status == Some(404) && tries < MOST_TRIES => {
+                    // That of a repository that isn't there, or hidden, is the same status.
+                    self.http.get(aim, &self.repository)?;
                     self.http.wait(tries);
                     tries += 1;
                 }
@@ -288,7 +290,7 @@ impl Forge for Gitea {
             Some(Err(why)) => unable.push(why),
             None => {}
         }
-        let request = self.opened(&body)?.request();
+        let request = self.opened(new, &body)?.request();
         self.people(request.number, new, &mut unable);
         for (what, is_wanted) in [
             ("squash", new.squash.is_some()),
@@ -359,9 +361,8 @@ impl Forge for Gitea {
         let path = format!("{}/merge", self.one(number));
         let mut tries = 1;
         loop {
-            let why = match self.http.post(&aim, &path, body.clone()) {
-                Ok(_) => return Ok(Able::Done),
-                Err(why) => why,
+            let Err(why) = self.http.post(&aim, &path, body.clone()) else {
+                return Ok(Able::Done);
             };
             match why.status {
                 // For a moment after a change it is still looked at.
@@ -410,7 +411,7 @@ impl Forge for Gitea {
         };
         match done {
             Ok(_) => Ok(Able::Done),
-            Err(why) if matches!(why.status, Some(403 | 404 | 410)) => Ok(Able::Unable(format!(
+            Err(why) if matches!(why.status, Some(403..=405 | 410)) => Ok(Able::Unable(format!(
                 "the repository has no issues, or the token may not write them: {}",
                 why.why
             ))),

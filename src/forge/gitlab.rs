@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use ureq::http::Method;
 
-use super::common::{lines, marked, missing, newest_first, unmarked};
+use super::common::{encoded, lines, marked, missing, newest_first, unmarked};
 use super::error::ForgeError;
-use super::http::{Http, encoded};
+use super::http::Http;
 use super::{Able, Created, Edit, Forge, Issue, Kind, NewRequest, Recent, Request, State};
 
 const MARKS: [&str; 3] = ["draft:", "[draft]", "(draft)"];
@@ -154,11 +154,7 @@ impl Gitlab {
         let (labels, odd): (Vec<&String>, Vec<&String>) =
             new.labels.iter().partition(|label| !label.contains(','));
         let labels: Vec<&str> = labels.into_iter().map(String::as_str).collect();
-        unable.extend(
-            odd.iter().map(|label| {
-                format!("label `{label}`: GitLab's labels can't be given with a comma")
-            }),
-        );
+        unable.extend(odd.into_iter().map(|label| comma(label)));
         let mut body = json!({
             "source_branch": new.branch,
             "target_branch": new.base,
@@ -194,13 +190,29 @@ impl Gitlab {
         body
     }
 
-    fn put(&self, aim: &str, number: u64, body: Value) -> Result<Request, ForgeError> {
-        let reply = self
-            .http
-            .change(aim, Method::PUT, &self.one(number), body)?;
-        let request: MergeRequest = self.http.read(aim, &reply)?;
-        Ok(request.request())
+    fn put(&self, aim: &str, number: u64, body: &Value) -> Result<Request, ForgeError> {
+        let path = self.one(number);
+        let mut tries = 1;
+        loop {
+            let done = self.http.change(aim, Method::PUT, &path, body.clone());
+            match done {
+                // Somebody else's change holds a lock on it for a moment.
+                Err(why) if why.status == Some(409) && tries < MOST_TRIES => {
+                    self.http.wait(tries);
+                    tries += 1;
+                }
+                done => {
+                    let request: MergeRequest = self.http.read(aim, &done?)?;
+                    return Ok(request.request());
+                }
+            }
+        }
     }
+}
+
+/// The API reads a comma as the end of a label.
+fn comma(label: &str) -> String {
+    format!("label `{label}`: GitLab's labels can't have a comma")
 }
 
 fn own(all: Vec<MergeRequest>) -> Vec<Request> {
@@ -251,7 +263,7 @@ impl Forge for Gitlab {
     }
 
     fn create(&self, new: &NewRequest) -> Result<Created, ForgeError> {
-        let aim = "open a merge request";
+        let aim = &format!("open a merge request for `{}`", new.branch);
         let mut unable = Vec::new();
         let body = self.body(new, &mut unable);
         let mut tries = 1;
@@ -293,6 +305,10 @@ impl Forge for Gitlab {
             let title = marked(title, "Draft:", now.request().is_draft);
             body.insert("title".to_owned(), json!(title));
         }
+        let mut labels = edit.labels.iter().flatten();
+        if let Some(odd) = labels.find(|label| label.contains(',')) {
+            return Err(self.http.fault(&aim, comma(odd)));
+        }
         let labels = edit.labels.as_ref().map(|labels| labels.join(","));
         for (name, value) in [
             ("description", &edit.body),
@@ -308,7 +324,7 @@ impl Forge for Gitlab {
             let now: MergeRequest = self.http.read(&aim, &reply)?;
             return Ok(now.request());
         }
-        self.put(&aim, number, Value::Object(body))
+        self.put(&aim, number, &Value::Object(body))
     }
 
     fn comment(&self, number: u64, text: &str) -> Result<(), ForgeError> {
@@ -320,7 +336,7 @@ impl Forge for Gitlab {
 
     fn close(&self, number: u64) -> Result<(), ForgeError> {
         let aim = format!("close the merge request !{number}");
-        self.put(&aim, number, json!({ "state_event": "close" }))?;
+        self.put(&aim, number, &json!({ "state_event": "close" }))?;
         Ok(())
     }
 
@@ -331,9 +347,8 @@ impl Forge for Gitlab {
         let body = json!({ "sha": head, "auto_merge": true, "merge_when_pipeline_succeeds": true });
         let mut tries = 1;
         loop {
-            let why = match self.http.change(&aim, Method::PUT, &path, body.clone()) {
-                Ok(_) => return Ok(Able::Done),
-                Err(why) => why,
+            let Err(why) = self.http.change(&aim, Method::PUT, &path, body.clone()) else {
+                return Ok(Able::Done);
             };
             let unable = match why.status {
                 // For a moment after a push there is no pipeline yet that it could wait for.

@@ -17,10 +17,12 @@ use ureq::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, 
 use super::Kind;
 use super::detect::Place;
 use super::error::ForgeError;
-use super::token::Token;
+use super::token::{Token, login};
+use super::unanswered::{Broken, broken};
+use super::waits::{back_off, delay, is_limited};
 use super::words;
 use crate::http::url::Url;
-use crate::http::{self, link, sensitive, settings};
+use crate::http::{self, link, settings};
 
 const WHOLE_TIMEOUT: Duration = Duration::from_secs(60);
 const MOST_TRIES: u32 = 4;
@@ -66,16 +68,9 @@ pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
+    /// Whether the call was more than a question.
+    is_change: bool,
     url: Url,
-}
-
-/// Why no answer came.
-struct Broken {
-    why: String,
-    /// Whether the server can't have got the call.
-    is_unsent: bool,
-    /// Whether another try may help.
-    is_passing: bool,
 }
 
 impl Http {
@@ -227,7 +222,7 @@ impl Http {
     /// Reads an answer's JSON.
     ///
     /// # Errors
-    /// When it isn't what it should be. What was asked for is done all the same.
+    /// When it isn't what it should be. What was to be changed is changed all the same.
     pub(super) fn read<T: DeserializeOwned>(
         &self,
         aim: &str,
@@ -237,7 +232,7 @@ impl Http {
             let is_page = reply.body.trim_ascii_start().starts_with(b"<");
             ForgeError {
                 status: Some(reply.status),
-                may_be_done: true,
+                may_be_done: reply.is_change,
                 hint: Some(
                     "is this the address of the forge's API? Tell it by `--forge-url`".to_owned(),
                 ),
@@ -296,7 +291,7 @@ impl Http {
                 Err(broken) => {
                     let may_repeat = call.repeats || broken.is_unsent;
                     if !broken.is_passing || !may_repeat || tries == MOST_TRIES {
-                        return Err(self.unanswered(call, broken));
+                        return Err(self.unanswered(call, &broken));
                     }
                     back_off(tries)
                 }
@@ -337,7 +332,8 @@ impl Http {
             true => run(agent, request.body(body), url),
             false => run(agent, request.body(()), url),
         };
-        take(answer.map_err(|why| broken(&why))?, url)
+        let is_change = call.method != Method::GET;
+        take(answer.map_err(|why| broken(&why))?, url, is_change)
     }
 
     /// Where a moved project is. Questions follow there with the login if it is the same server; what changes something doesn't.
@@ -397,9 +393,10 @@ impl Http {
         }
     }
 
-    fn unanswered(&self, call: &Call<'_>, broken: Broken) -> ForgeError {
+    fn unanswered(&self, call: &Call<'_>, broken: &Broken) -> ForgeError {
         ForgeError {
             may_be_done: call.method != Method::GET && !broken.is_unsent,
+            hint: broken.hint.map(str::to_owned),
             ..self.fault(call.aim, self.masked(&broken.why))
         }
     }
@@ -410,20 +407,6 @@ impl Http {
             Some(token) => text.replace(token.secret.expose_secret(), "***"),
             None => text.to_owned(),
         }
-    }
-}
-
-fn login(kind: Kind, token: &Token) -> (HeaderName, HeaderValue) {
-    let secret = token.secret.expose_secret();
-    let header = |before: &str| {
-        let text = secrecy::SecretString::from(format!("{before}{secret}"));
-        sensitive(text.expose_secret())
-    };
-    match kind {
-        Kind::Gitlab if token.is_job => (HeaderName::from_static("job-token"), header("")),
-        Kind::Gitea => (header::AUTHORIZATION, header("token ")),
-        // GitLab takes its own tokens this way too, as well as those of OAuth.
-        Kind::Gitlab | Kind::Github | Kind::Local => (header::AUTHORIZATION, header("Bearer ")),
     }
 }
 
@@ -448,7 +431,7 @@ fn run<B: ureq::AsSendBody>(
     agent.run(request)
 }
 
-fn take(mut response: Response<ureq::Body>, url: &Url) -> Result<Reply, Broken> {
+fn take(mut response: Response<ureq::Body>, url: &Url, is_change: bool) -> Result<Reply, Broken> {
     let status = response.status();
     let limit = match status.is_success() {
         true => MOST_OF_A_BODY,
@@ -461,8 +444,9 @@ fn take(mut response: Response<ureq::Body>, url: &Url) -> Result<Reply, Broken> 
             return Err(Broken {
                 why: match is_too_long {
                     true => "the answer is too long".to_owned(),
-                    false => format!("the answer is cut off: {}", broken(&why).why),
+                    false => "the answer is cut off or damaged".to_owned(),
                 },
+                hint: None,
                 is_unsent: false,
                 is_passing: !is_too_long,
             });
@@ -474,94 +458,9 @@ fn take(mut response: Response<ureq::Body>, url: &Url) -> Result<Reply, Broken> 
         status: status.as_u16(),
         headers: response.headers().clone(),
         body,
+        is_change,
         url: url.clone(),
     })
-}
-
-/// How long to wait before the call may be sent again; nothing where it mustn't be.
-fn delay(call: &Call<'_>, reply: &Reply, tries: u32) -> Option<Duration> {
-    let is_limit = match reply.status {
-        429 => true,
-        403 => is_limited(&reply.headers),
-        _ => false,
-    };
-    if !is_limit && !(call.repeats && matches!(reply.status, 502..=504)) {
-        return None;
-    }
-    let wanted = http::retry_after(&reply.headers).or_else(|| reset(&reply.headers));
-    Some(wanted.map_or_else(|| back_off(tries), Duration::from_secs))
-}
-
-/// Whether a refusal is one of GitHub's rate limits, which come as 403 too.
-fn is_limited(headers: &HeaderMap) -> bool {
-    http::text(headers, "x-ratelimit-remaining") == Some("0")
-        || headers.contains_key(header::RETRY_AFTER)
-}
-
-/// The seconds until GitHub's limit begins anew, by the server's clock.
-fn reset(headers: &HeaderMap) -> Option<u64> {
-    if http::text(headers, "x-ratelimit-remaining") != Some("0") {
-        return None;
-    }
-    let at: i64 = http::text(headers, "x-ratelimit-reset")?.parse().ok()?;
-    let now = http::date(headers)?.unix_timestamp();
-    Some(at.saturating_sub(now).max(0).unsigned_abs() + 1)
-}
-
-fn back_off(tries: u32) -> Duration {
-    Duration::from_millis(500) * 2_u32.pow(tries.clamp(1, 6) - 1)
-}
-
-/// No message repeats a header or a proxy's address.
-fn broken(why: &ureq::Error) -> Broken {
-    use std::io::ErrorKind;
-    use ureq::{Error, Timeout};
-    let of = |why: &str, is_unsent, is_passing| Broken {
-        why: why.to_owned(),
-        is_unsent,
-        is_passing,
-    };
-    match why {
-        // TLS reports through I/O errors of this kind while it shakes hands.
-        Error::Io(why) if why.kind() == ErrorKind::InvalidData => of(
-            &format!("its certificate isn't trusted: {why}"),
-            true,
-            false,
-        ),
-        Error::Rustls(why) => of(
-            &format!("its certificate isn't trusted: {why}"),
-            true,
-            false,
-        ),
-        Error::Tls(why) => of(why, true, false),
-        Error::Io(why) => of(
-            &format!("the connection broke: {why}"),
-            why.kind() == ErrorKind::ConnectionRefused,
-            true,
-        ),
-        Error::HostNotFound => of("the host name is unknown", true, true),
-        Error::ConnectionFailed => of("the connection failed", true, true),
-        Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
-            of("the connection timed out", true, true)
-        }
-        // The whole time is spent already, so another try would double the wait.
-        Error::Timeout(_) => of("the time is over", false, false),
-        // The proxy's own words may repeat its address with a password.
-        Error::ConnectProxyFailed(_) | Error::InvalidProxyUrl => {
-            of("the proxy did not connect", true, false)
-        }
-        other => of(&other.to_string(), false, true),
-    }
-}
-
-/// Writes a text so that it can be one part of a path, or a value in a query.
-pub(super) fn encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let codes = text.bytes().map(|byte| match plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    });
-    codes.collect()
 }
 
 #[cfg(test)]

@@ -193,7 +193,7 @@ impl Forge for Local {
     }
 
     fn create(&self, new: &NewRequest) -> Result<Created, ForgeError> {
-        let aim = "open a request";
+        let aim = &format!("open a request for `{}`", new.branch);
         let open = self.open()?;
         let mut there = open.iter();
         if let Some(there) =

@@ -14,6 +14,8 @@ pub mod local;
 pub mod push_options;
 mod record;
 pub mod token;
+mod unanswered;
+mod waits;
 mod words;
 
 use std::path::Path;
@@ -35,11 +37,11 @@ pub use crate::model::request::{Edit, NewRequest, Request, State};
 /// When the forge's address can't be used, or the token would go over a network in clear.
 pub fn connect(
     place: &Place,
-    token: Option<Token>,
+    token: Option<&Token>,
     requests: &Path,
     trace: Trace,
 ) -> Result<Box<dyn Forge>, ForgeError> {
-    let http = || Http::new(place, token.clone(), trace);
+    let http = || Http::new(place, token.cloned(), trace);
     Ok(match place.kind {
         Kind::Gitlab => Box::new(Gitlab::new(http()?, &place.project)),
         Kind::Local => Box::new(Local::new(requests)),
@@ -174,3 +176,6 @@ pub struct Issue {
     /// Its text.
     pub body: String,
 }
+
+#[cfg(test)]
+mod tests_answers;

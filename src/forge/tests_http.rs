@@ -118,6 +118,7 @@ fn a_limit_is_waited_for_within_bounds() {
             status,
             headers: map,
             body: Vec::new(),
+            is_change: false,
             url: Url::parse("https://h").unwrap(),
         }
     };
@@ -248,7 +249,10 @@ fn what_is_no_answer_of_an_api_is_said() {
     let (http, _) = client(&server, Kind::Gitlab);
     let why = http.pages::<u32>("list", "/x").unwrap_err();
     assert!(why.to_string().contains("a page for browsers"), "{why}");
+    assert!(!why.may_be_done, "{why}");
     assert!(why.hint.unwrap().contains("--forge-url"));
+    let reply = http.post("make", "/x", json!({})).unwrap();
+    assert!(http.read::<u32>("make", &reply).unwrap_err().may_be_done);
 }
 
 #[test]

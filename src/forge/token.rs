@@ -9,11 +9,13 @@ use std::io::Read as _;
 use std::path::Path;
 
 use secrecy::{ExposeSecret as _, SecretString};
+use ureq::http::{HeaderName, HeaderValue, header};
 use zeroize::Zeroizing;
 
 use super::Kind;
 use super::detect::Place;
 use crate::error::Problem;
+use crate::http::sensitive;
 use crate::http::url::Url;
 use crate::model::env::Env;
 
@@ -134,6 +136,21 @@ pub fn find(place: &Place, sources: &Sources<'_>) -> Result<Option<Token>, Probl
     match &token {
         Some(token) if !api.is_private_transport() => Err(plain(token, place)),
         _ => Ok(token),
+    }
+}
+
+/// The header that a forge takes a token in.
+pub(super) fn login(kind: Kind, token: &Token) -> (HeaderName, HeaderValue) {
+    let secret = token.secret.expose_secret();
+    let value = |before: &str| {
+        let text = SecretString::from(format!("{before}{secret}"));
+        sensitive(text.expose_secret())
+    };
+    match kind {
+        Kind::Gitlab if token.is_job => (HeaderName::from_static("job-token"), value("")),
+        Kind::Gitea => (header::AUTHORIZATION, value("token ")),
+        // GitLab takes its own tokens this way too, as well as those of OAuth.
+        Kind::Gitlab | Kind::Github | Kind::Local => (header::AUTHORIZATION, value("Bearer ")),
     }
 }
 

@@ -89,6 +89,11 @@ pub(super) fn hint(kind: Kind, status: u16, token: Option<&Token>) -> Option<Str
             "no token was found: put one {needs} into `HAPTIC_SCAFFOLD_TOKEN`, or a file, `--token-file`"
         ),
         401 => format!("the token from {source} is wrong, revoked or expired: make a new one {needs}"),
+        403 if source == "`GITHUB_TOKEN`" => {
+            "the job needs `permissions: {contents: write, pull-requests: write}`, and the repository or organisation has to allow Actions to create pull requests; \
+             or put a token of your own into `HAPTIC_SCAFFOLD_TOKEN`"
+                .to_owned()
+        }
         403 => format!(
             "the token from {source} may not do this: it has to be one {needs}; or the project is archived, or has merge requests switched off"
         ),
@@ -167,5 +172,8 @@ mod tests {
             assert!(of(status, None).contains("no token was found"));
         }
         assert_eq!(of(422, own.as_ref()), "");
+        let actions = Token::new("", SecretString::from("t"), "`GITHUB_TOKEN`");
+        let said = hint(Kind::Github, 403, actions.as_ref()).unwrap_or_default();
+        assert!(said.contains("pull-requests: write"), "{said}");
     }
 }

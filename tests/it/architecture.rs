@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// A module, and the modules that it must not know.
-const DIRECTION: [(&str, &[&str]); 14] = [
+const DIRECTION: [(&str, &[&str]); 15] = [
     (
         "model",
         &[
@@ -54,6 +54,13 @@ const DIRECTION: [(&str, &[&str]); 14] = [
         &[
             "layout", "secrets", "plan", "command", "git", "registry", "cluster", "ui", "cli",
             "world",
+        ],
+    ),
+    (
+        "http",
+        &[
+            "model", "yaml", "haptic", "layout", "secrets", "pins", "plan", "command", "git",
+            "registry", "cluster", "forge", "ui", "cli", "world",
         ],
     ),
     ("git", &["command", "registry", "ui", "cli", "world"]),

@@ -158,6 +158,11 @@ impl Logins {
         })
     }
 
+    /// Asks git's credential helpers alone, for an address without a login.
+    pub fn of_helper(&self, url: &str) -> Option<Login> {
+        self.helper(&HttpAddress::parse(url)?)
+    }
+
     /// Asks git's credential helpers. No prompt: without an answer git fails.
     fn helper(&self, address: &HttpAddress) -> Option<Login> {
         let path = address.base.splitn(4, '/').nth(3).unwrap_or_default();
@@ -329,6 +334,14 @@ mod tests {
             (login.user.as_str(), login.secret.expose_secret()),
             ("bot", "geheim")
         );
+        let own = Env::new(
+            env.all()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .chain([("HAPTIC_SCAFFOLD_TOKEN".to_owned(), "other".to_owned())]),
+        );
+        let own = Logins::new(&own, None, None, home.path()).unwrap();
+        let login = own.of_helper("https://h.example.org/a.git").unwrap();
+        assert_eq!(login.secret.expose_secret(), "geheim");
         let asked = || std::fs::read_to_string(home.path().join("asked")).unwrap();
         assert!(asked().contains("host=h.example.org\n"), "{}", asked());
         assert!(logins.basic("https://me@h.example.org/a.git").is_some());

@@ -4,20 +4,22 @@
 //! leniently, since old servers lack fields that octocrab's own structs want. Sources: docs.github.com/rest (pulls, issues) and the mutation
 //! `enablePullRequestAutoMerge` of its GraphQL API: REST has none for it.
 
+mod answers;
+
 use std::sync::Arc;
 
 use http_body_util::BodyExt as _;
 use octocrab::{AuthState, FromResponse, OctoBody, Octocrab, OctocrabBuilder, Page};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use ureq::http::{Method, Request as HttpRequest, Response, Uri};
 
-use super::common::{lines, missing, newest_first, state};
-use super::error::ForgeError;
-use super::http::{Call, Http, encoded};
-use super::{Able, Created, Edit, Forge, Issue, Kind, NewRequest, Recent, Request};
+use self::answers::{Named, Pull, Titled, Ways, own};
+use crate::forge::common::{encoded, lines, missing, newest_first};
+use crate::forge::error::ForgeError;
+use crate::forge::http::{Call, Http};
+use crate::forge::{Able, Created, Edit, Forge, Issue, Kind, NewRequest, Recent, Request};
 use crate::http::url::Url;
 
 /// How often something is tried that GitHub needs a moment for.
@@ -34,102 +36,6 @@ pub(super) struct Github {
     owner: String,
     /// The path of the repository below the API.
     repository: String,
-}
-
-#[derive(Deserialize)]
-struct Pull {
-    number: u64,
-    node_id: String,
-    html_url: String,
-    title: String,
-    body: Option<String>,
-    #[serde(default)]
-    labels: Vec<Named>,
-    state: String,
-    merged_at: Option<String>,
-    #[serde(default)]
-    draft: bool,
-    head: Side,
-    base: Side,
-}
-
-#[derive(Deserialize)]
-struct Side {
-    #[serde(rename = "ref")]
-    branch: String,
-    sha: Option<String>,
-    /// Nothing where a fork is gone.
-    repo: Option<Numbered>,
-}
-
-#[derive(Deserialize)]
-struct Numbered {
-    id: u64,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
-/// An issue or a milestone.
-#[derive(Deserialize)]
-struct Titled {
-    number: u64,
-    title: String,
-    body: Option<String>,
-    pull_request: Option<Value>,
-    #[serde(default)]
-    assignees: Vec<User>,
-}
-
-#[derive(Deserialize)]
-struct User {
-    login: String,
-}
-
-/// Which ways of merging a repository allows; whoever may not see it gets none of these.
-#[derive(Deserialize)]
-struct Ways {
-    allow_merge_commit: Option<bool>,
-    allow_squash_merge: Option<bool>,
-    allow_rebase_merge: Option<bool>,
-}
-
-impl Ways {
-    fn method(&self) -> &'static str {
-        match (
-            self.allow_merge_commit,
-            self.allow_squash_merge,
-            self.allow_rebase_merge,
-        ) {
-            (Some(false), Some(true), _) => "SQUASH",
-            (Some(false), _, Some(true)) => "REBASE",
-            _ => "MERGE",
-        }
-    }
-}
-
-impl Pull {
-    fn is_own(&self) -> bool {
-        let id = |side: &Side| side.repo.as_ref().map(|repo| repo.id);
-        id(&self.head).is_some() && id(&self.head) == id(&self.base)
-    }
-
-    fn request(self) -> Request {
-        Request {
-            number: self.number,
-            url: self.html_url,
-            branch: self.head.branch,
-            base: self.base.branch,
-            head: self.head.sha,
-            title: self.title,
-            body: lines(self.body),
-            labels: self.labels.into_iter().map(|label| label.name).collect(),
-            state: state(&self.state, self.merged_at.is_some()),
-            is_draft: self.draft,
-        }
-    }
 }
 
 impl Github {
@@ -208,9 +114,10 @@ impl Github {
 
     fn get<T: FromResponse>(&self, aim: &str, path: &str) -> Result<T, ForgeError> {
         let asked = self.crab.get::<T, _, ()>(path, None);
-        self.runtime
-            .block_on(asked)
-            .map_err(|why| self.error(aim, why))
+        self.runtime.block_on(asked).map_err(|why| ForgeError {
+            may_be_done: false,
+            ..self.error(aim, why)
+        })
     }
 
     fn post<T: FromResponse>(&self, aim: &str, path: &str, body: &Value) -> Result<T, ForgeError> {
@@ -268,9 +175,10 @@ impl Github {
             "body": new.body,
             "draft": is_draft,
         });
+        let aim = format!("open a pull request for `{}`", new.branch);
         let mut tries = 1;
         loop {
-            match self.post("open a pull request", &self.path("/pulls"), &body) {
+            match self.post(&aim, &self.path("/pulls"), &body) {
                 Err(why)
                     if why.status == Some(422)
                         && why.why.contains("`head` is invalid")
@@ -380,11 +288,6 @@ fn graphql(api: &Url) -> Option<Url> {
     let base = api.target().trim_end_matches('/');
     let base = base.strip_suffix("/v3").unwrap_or(base);
     Some(api.with_target(format!("{base}/graphql")))
-}
-
-fn own(all: Vec<Pull>) -> Vec<Request> {
-    let own = all.into_iter().filter(Pull::is_own);
-    own.map(Pull::request).collect()
 }
 
 impl Forge for Github {
