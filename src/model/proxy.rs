@@ -29,6 +29,10 @@ pub fn is_direct(rules: Rules, exceptions: &str, host: &str, port: u16) -> bool 
     if rules == Rules::Go && is_here {
         return true;
     }
+    // For curl it stands for every host only where it stands alone.
+    if rules == Rules::Curl && exceptions.trim() == "*" {
+        return true;
+    }
     let is_end = |letter: char| letter == ',' || (rules == Rules::Curl && letter.is_whitespace());
     exceptions
         .split(is_end)
@@ -45,7 +49,7 @@ fn plain(host: &str) -> String {
 
 fn matches(rules: Rules, entry: &str, host: &str, ip: Option<IpAddr>, port: u16) -> bool {
     if entry == "*" {
-        return true;
+        return rules == Rules::Go;
     }
     if let Some((network, length)) = entry.split_once('/') {
         return match (network.parse(), length.parse(), ip) {
@@ -106,9 +110,10 @@ mod tests {
     use super::*;
 
     /// Exceptions, a host, whether it is asked past the proxy by Go, and by curl.
-    const CASES: [(&str, &str, bool, bool); 26] = [
+    const CASES: [(&str, &str, bool, bool); 27] = [
         ("", "api.example.org", false, false),
         ("*", "api.example.org", true, true),
+        ("a,*", "api.example.org", true, false),
         ("example.org", "api.example.org", true, true),
         ("example.org", "example.org", true, true),
         ("EXAMPLE.org", "api.Example.ORG.", true, true),

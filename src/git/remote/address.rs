@@ -287,13 +287,14 @@ fn may_hold_password(text: &str) -> bool {
 /// Whether there is an `@` elsewhere than at the start of a name.
 fn has_at(path: &str) -> bool {
     path.split('/')
-        .any(|name| name.get(1..).is_some_and(|rest| rest.contains('@')))
+        .any(|name| name.chars().skip(1).any(|letter| letter == '@'))
 }
 
 /// An address that is refused, if it surely holds no secret.
 pub(super) fn harmless(text: &str) -> &str {
     const MOST: usize = 200;
     let is_harmful = text.contains(['@', '?', '#', '=', '%'])
+        || text.contains("::")
         || text.chars().any(char::is_control)
         || text.len() > MOST;
     if is_harmful { "…" } else { text }
@@ -397,6 +398,8 @@ mod tests {
             "https://bot:12/geheim@h/a",
             "https://bot:12/@geheim/a",
             "https://h/a@geheim",
+            "https://h/\u{e9}@geheim",
+            "ext::curl -u geheim",
             "ssh://bot:12/geheim@h/a",
             "ssh://bot@h/a?private_token=geheim",
             "git@h:a?private_token=geheim",

@@ -4,16 +4,13 @@
 //! a network. Source: git's `gitprotocol-http`. TLS and certificates are those of every other request of the program, the proxy is curl's and git's.
 
 use std::io::Read;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rustls::crypto::aws_lc_rs;
 use secrecy::{ExposeSecret as _, SecretString};
 use ureq::http::{HeaderValue, Response, header};
-use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Proxy};
 use zeroize::Zeroizing;
 
@@ -24,10 +21,10 @@ use super::error::Why;
 use super::login::{GitLogin, Login};
 use super::packets::{Advertisement, Answer, Packet, first};
 use super::reply::{Reply, no_answer};
+use crate::http::{sensitive, settings};
 use crate::model::env::Env;
 use crate::model::proxy::{Rules, is_direct, with_scheme};
 
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const MOST_TRIES: u32 = 3;
 const MOST_REDIRECTS: u32 = 5;
 const MOST_SECONDS: u64 = 30;
@@ -54,16 +51,7 @@ impl<'a> Http<'a> {
         env: &'a Env,
         login: &'a dyn GitLogin,
     ) -> Self {
-        let tls = TlsConfig::builder()
-            .root_certs(RootCerts::PlatformVerifier)
-            .unversioned_rustls_crypto_provider(Arc::new(aws_lc_rs::default_provider()))
-            .build();
-        let config = Agent::config_builder()
-            .user_agent(USER_AGENT)
-            .tls_config(tls)
-            .timeout_resolve(Some(CONNECT_LIMIT))
-            .timeout_connect(Some(CONNECT_LIMIT))
-            .http_status_as_error(false)
+        let config = settings(USER_AGENT, PUSH_LIMIT)
             // Each request has its own, since a redirect may lead to a host with another one.
             .proxy(None)
             // Redirects are followed below, where the rules for them can be seen and tested.
@@ -369,10 +357,7 @@ fn encoded(login: &Login) -> Zeroizing<String> {
 /// The header's value, which no log of the client shows.
 fn basic(login: &Login) -> HeaderValue {
     let text = SecretString::from(format!("Basic {}", encoded(login).as_str()));
-    let value = HeaderValue::from_str(text.expose_secret());
-    let mut value = value.unwrap_or_else(|_| HeaderValue::from_static(""));
-    value.set_sensitive(true);
-    value
+    sensitive(text.expose_secret())
 }
 
 fn back_off(tries: u32) -> Duration {

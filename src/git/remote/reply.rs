@@ -7,6 +7,7 @@ use ureq::http::{Response, header};
 use super::channel::MOST;
 use super::error::Why;
 use super::packets::{clean, lines};
+use crate::http::{retry_after, text};
 
 const MOST_OF_AN_ERROR: usize = 64 << 10;
 const MOST_WORDS: usize = 300;
@@ -28,14 +29,10 @@ impl Reply {
     /// Reads an answer, also one that is cut off: what is there of it may be enough.
     pub(super) fn read(response: Response<ureq::Body>) -> Self {
         let status = response.status().as_u16();
-        let text = |name| {
-            let value = response.headers().get(name);
-            value
-                .and_then(|value| value.to_str().ok())
-                .map(str::to_owned)
-        };
-        let (location, kind) = (text(header::LOCATION), text(header::CONTENT_TYPE));
-        let wait = text(header::RETRY_AFTER).and_then(|value| value.parse().ok());
+        let headers = response.headers();
+        let location = text(headers, header::LOCATION.as_str()).map(str::to_owned);
+        let kind = text(headers, header::CONTENT_TYPE.as_str()).map(str::to_owned);
+        let wait = retry_after(headers);
         let most = if status == 200 {
             MOST
         } else {
