@@ -54,9 +54,6 @@ impl<'a> Http<'a> {
         let config = settings(USER_AGENT, PUSH_LIMIT)
             // Each request has its own, since a redirect may lead to a host with another one.
             .proxy(None)
-            // Redirects are followed below, where the rules for them can be seen and tested.
-            .max_redirects(0)
-            .max_redirects_will_error(false)
             // A connection that the server has closed meanwhile looks like one that broke while pushing.
             .max_idle_connections(0)
             .build();
