@@ -182,7 +182,7 @@ fn configuration(cluster: &Cluster, mut user: AuthInfo, env: &Env) -> Result<kub
     let host = config.cluster_url.host().unwrap_or_default();
     let port = config.cluster_url.port_u16().unwrap_or(443);
     let proxy = match named {
-        Some(url) => Some(proxy::with_scheme(url)),
+        Some(url) => Some(crate::model::proxy::with_scheme(url)),
         None if server.starts_with("https://") => proxy::for_server(env, host, port),
         None => None,
     };

@@ -10,6 +10,7 @@ pub mod git_url;
 pub mod pattern;
 pub mod pem;
 pub mod policy;
+pub mod proxy;
 pub mod range;
 pub mod repo_path;
 pub mod request;

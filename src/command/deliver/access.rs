@@ -168,7 +168,7 @@ impl Access {
             .into());
         }
         let requests = git_folder.join("haptic-scaffold/requests");
-        let forge = forge::connect(&self.place, token, &requests, trace);
+        let forge = forge::connect(&self.place, token.as_ref(), &requests, trace);
         Ok(forge.map_err(|why| why.problem())?)
     }
 }

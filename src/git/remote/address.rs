@@ -36,7 +36,7 @@ pub struct HttpAddress {
 /// An address of SSH.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshAddress {
-    /// `user@host`; `git` where the address names no user, as forges want it.
+    /// `user@host`, or the host alone: then the user's configuration of ssh says who.
     pub(super) host: String,
     pub(super) port: Option<u16>,
     pub(super) path: String,
@@ -144,6 +144,11 @@ impl Address {
         if text.is_empty() || text.chars().any(char::is_control) {
             return Err(refused("the address is empty or has control characters"));
         }
+        if may_hold_password(text) {
+            return Err(refused(
+                "it looks as if it holds a password or token where none belongs, or lacks a `/` behind its scheme",
+            ));
+        }
         if let Some((scheme, rest)) = text.split_once("://") {
             return match scheme.to_ascii_lowercase().as_str() {
                 "http" | "https" => HttpAddress::parse(text)
@@ -151,7 +156,8 @@ impl Address {
                     .map(Self::Http)
                     .ok_or_else(|| refused("the address can't be read")),
                 "ssh" | "git+ssh" | "ssh+git" => ssh_url(rest).map(Self::Ssh),
-                "file" => Ok(Self::Path(decoded(rest))),
+                "file" if rest.starts_with('/') => Ok(Self::Path(decoded(rest))),
+                "file" => Err(refused("an address of a file has three slashes: file:///…")),
                 _ => Err(refused("the address has a scheme that isn't known")),
             };
         }
@@ -163,7 +169,7 @@ impl Address {
         match text.split_once(':') {
             Some((host, path)) if before_path.contains(':') => {
                 let (user, host) = user_and_host(host)?;
-                SshAddress::checked(&user, &host, None, path).map(Self::Ssh)
+                SshAddress::checked(user, &host, None, path).map(Self::Ssh)
             }
             _ => Ok(Self::Path(folder.join(text).display().to_string())),
         }
@@ -199,15 +205,21 @@ impl Address {
 }
 
 impl SshAddress {
-    fn checked(user: &str, host: &str, port: Option<u16>, path: &str) -> Result<Self, Why> {
+    fn checked(
+        user: Option<String>,
+        host: &str,
+        port: Option<u16>,
+        path: &str,
+    ) -> Result<Self, Why> {
         let is_option = |text: &str| text.starts_with('-');
-        if host.is_empty() || path.is_empty() || [user, host, path].into_iter().any(is_option) {
+        let name = user.as_deref().unwrap_or_default();
+        if host.is_empty() || path.is_empty() || [name, host, path].into_iter().any(is_option) {
             return Err(Why::Address(
                 "the address lacks a host or path, or begins one with `-`".to_owned(),
             ));
         }
         Ok(Self {
-            host: format!("{user}@{host}"),
+            host: user.map_or_else(|| host.to_owned(), |user| format!("{user}@{host}")),
             port,
             path: path.to_owned(),
         })
@@ -231,19 +243,70 @@ fn ssh_url(rest: &str) -> Result<SshAddress, Why> {
         .strip_prefix('/')
         .filter(|home| home.starts_with('~'))
         .unwrap_or(&path);
-    SshAddress::checked(&user, host, port, path)
+    SshAddress::checked(user, host, port, path)
 }
 
-/// The user is `git` where none is named; SSH takes no password from an address.
-fn user_and_host(authority: &str) -> Result<(String, String), Why> {
+/// SSH takes no password from an address.
+fn user_and_host(authority: &str) -> Result<(Option<String>, String), Why> {
     match authority.rsplit_once('@') {
         Some((user, _)) if user.contains(':') => Err(Why::Address(
             "the address carries a password, which SSH doesn't take and every process could read"
                 .to_owned(),
         )),
-        Some((user, host)) => Ok((decoded(user), host.to_owned())),
-        None => Ok(("git".to_owned(), authority.to_owned())),
+        Some((user, host)) => Ok((Some(decoded(user)), host.to_owned())),
+        None => Ok((None, authority.to_owned())),
     }
+}
+
+/// Whether an address may hold a secret at a place that git would show, or look for a host at.
+///
+/// Such are `bot:pw@host:path` (no scheme), `https:/bot:pw@host` (one slash), `https://bot:p/w@host` (a raw slash in the password) and a token in a
+/// query. A path may have an `@` at the start of one of its names, as scopes have it; other ones can be written as `%40`.
+fn may_hold_password(text: &str) -> bool {
+    let is_query = |text: &str| text.contains(['?', '#']);
+    if let Some((scheme, rest)) = text.split_once("://") {
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let is_file = scheme.eq_ignore_ascii_case("file");
+        // With a colon before it, even an `@` behind a slash may end a password.
+        let at = has_at(path) || (authority.contains(':') && path.contains('@'));
+        return !is_file && (at || is_query(rest));
+    }
+    let is_local = text.starts_with(['/', '.', '~', '\\']);
+    let Some((host, path)) = text.split_once(':').filter(|_| !is_local) else {
+        return false;
+    };
+    let scheme = host
+        .split('/')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    if ["http", "https", "ssh", "file", "git"].contains(&scheme.as_str()) {
+        return true;
+    }
+    // Where the user stands before the colon, a scope may follow it; else a password may.
+    let is_named = host.contains('@') && !host.contains('/');
+    is_query(path)
+        || if is_named {
+            has_at(path)
+        } else {
+            path.contains('@')
+        }
+}
+
+/// Whether there is an `@` elsewhere than at the start of a name.
+fn has_at(path: &str) -> bool {
+    path.split('/')
+        .any(|name| name.chars().skip(1).any(|letter| letter == '@'))
+}
+
+/// An address that is refused, if it surely holds no secret.
+pub(super) fn harmless(text: &str) -> &str {
+    const MOST: usize = 200;
+    let is_harmful = text.contains(['@', '?', '#', '=', '%'])
+        || text.contains("::")
+        || text.chars().any(char::is_control)
+        || text.len() > MOST;
+    if is_harmful { "…" } else { text }
 }
 
 /// Writes what a user's name in an address can't hold as `%2F` and the like.
@@ -294,14 +357,19 @@ mod tests {
             ),
             (
                 "ssh://h.example.org:2222/a.git",
-                "ssh://git@h.example.org:2222/a.git",
+                "ssh://h.example.org:2222/a.git",
             ),
             ("ssh://bot@[::1]:22/~/a", "ssh://bot@::1:22/~/a"),
             (
                 "git@h.example.org:co/ops/fleet.git",
                 "ssh://git@h.example.org/co/ops/fleet.git",
             ),
-            ("h.example.org:a", "ssh://git@h.example.org/a"),
+            ("h.example.org:a", "ssh://h.example.org/a"),
+            (
+                "git@h.example.org:@team/a",
+                "ssh://git@h.example.org/@team/a",
+            ),
+            ("https://bot@h/@team/a", "https://h/@team/a"),
             ("file:///srv/a%20b.git", "/srv/a b.git"),
             ("../a.git", "/work/../a.git"),
             ("/srv/a:b.git", "/srv/a:b.git"),
@@ -325,12 +393,40 @@ mod tests {
             "https:///a",
             "https://a%0Ahost=evil.example@h/a",
             "a\nb",
+            "bot:geheim@h.example.org:a/b",
+            "bot:geheim@h.example.org/a/b",
+            "bot:ge/heim@h.example.org:a/b",
+            "me@corp:geheim@h.example.org:a",
+            "https:/bot:geheim@h/a",
+            "https:/geheim@h/a",
+            "https:bot:geheim@h/a",
+            "https//bot:geheim@h/a",
+            "https://h/a?private_token=geheim",
+            "https://h/a#geheim",
+            "https://bot:x/geheim@h/a",
+            "https://bot:12/geheim@h/a",
+            "https://bot:12/@geheim/a",
+            "https://h/a@geheim",
+            "https://h/\u{e9}@geheim",
+            "ext::curl -u geheim",
+            "ssh://bot:12/geheim@h/a",
+            "ssh://bot@h/a?private_token=geheim",
+            "git@h:a?private_token=geheim",
+            "file://bot:geheim@h/a",
+            "ftp://bot:geheim@h/a",
+            "git://h/a?private_token=geheim",
         ] {
             let why = Address::parse(text, Path::new("/"))
                 .unwrap_err()
                 .to_string();
+            let shown = harmless(text);
             assert!(!why.contains("geheim"), "{text}: {why}");
+            assert!(
+                !shown.contains("geheim") && !shown.contains("heim"),
+                "{text}"
+            );
         }
+        assert_eq!(harmless("git://h/a"), "git://h/a");
     }
 
     #[test]

@@ -149,6 +149,7 @@ impl Program {
             output: chunks(child.stdout.take()),
             complaint: complaints(child.stderr.take()),
             got: Vec::new(),
+            push_limit: PUSH_LIMIT,
             child,
         })
     }
@@ -162,6 +163,7 @@ pub(super) struct Channel {
     output: Receiver<Vec<u8>>,
     complaint: Receiver<Vec<u8>>,
     got: Vec<u8>,
+    pub(super) push_limit: Duration,
 }
 
 impl Channel {
@@ -176,7 +178,7 @@ impl Channel {
             !is_packet || (got.ends_with(b"0000") && !matches!(Advertisement::read(got), Ok(None)))
         };
         self.read_until(LIST_LIMIT, is_whole)?;
-        match Advertisement::read(&self.got).map_err(Why::Malformed)? {
+        match Advertisement::read(&self.got)? {
             Some(server) => {
                 self.got.clear();
                 Ok(server)
@@ -195,20 +197,27 @@ impl Channel {
     /// Sends commands and reads the whole answer.
     ///
     /// # Errors
-    /// [`Why::NoAnswer`] when the connection ends before the report does.
+    /// [`Why::NoAnswer`] or [`Why::TimeOver`] when the connection or the time ends before the report does.
     pub(super) fn exchange(
         &mut self,
         server: &Advertisement,
         request: Vec<u8>,
     ) -> Result<Answer, Why> {
         self.send(request);
-        self.read_until(PUSH_LIMIT, |_| false)
-            .map_err(|why| Why::NoAnswer(why.to_string()))?;
-        let answer = Answer::read(server, &self.got).map_err(Why::Malformed)?;
-        if !answer.is_whole {
-            return Err(Why::NoAnswer(self.end()));
-        }
-        Ok(answer)
+        let limit = self.push_limit;
+        let is_enough = |got: &[u8]| {
+            let read = || Answer::read(server, got);
+            got.ends_with(b"0000") && read().is_ok_and(|it| it.is_whole && it.is_ended)
+        };
+        let read = self.read_until(limit, is_enough);
+        let got = std::mem::take(&mut self.got);
+        let answer = Answer::complete(server, &got, || match read {
+            Ok(()) => Why::NoAnswer(self.end()),
+            Err(why) => why,
+        });
+        // It has said everything, and ends by itself.
+        self.status(END_LIMIT);
+        answer
     }
 
     /// Sends a request and gives the answer, while it comes, to `take`.
@@ -230,6 +239,7 @@ impl Channel {
         let taken = take(&mut flow);
         match (taken, flow.is_late) {
             (Err(Why::NoAnswer(_)), false) => Err(Why::NoAnswer(self.end())),
+            (Err(Why::NoAnswer(why)), true) => Err(Why::TimeOver(why)),
             (taken, _) => taken,
         }
     }
@@ -265,7 +275,7 @@ impl Channel {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     let seconds = limit.as_secs();
-                    return Err(Why::NoAnswer(format!("nothing came for {seconds} seconds")));
+                    return Err(Why::TimeOver(format!("{seconds} seconds are over")));
                 }
             }
             if self.got.len() > MOST {
@@ -301,7 +311,19 @@ impl Channel {
 
     /// How the program ended, in its own last words.
     fn end(&mut self) -> String {
-        let words = self.complaints();
+        // GitLab's shell writes as git shows the words of a server.
+        let plain = |line: &str| {
+            line.strip_prefix("remote:")
+                .unwrap_or(line)
+                .trim()
+                .to_owned()
+        };
+        let words = self
+            .complaints()
+            .iter()
+            .map(|line| plain(line))
+            .collect::<Vec<_>>();
+        let words = lines(words.join("\n").as_bytes());
         let last = words[words.len().saturating_sub(3)..].join(" / ");
         let name = self.name;
         let code = self.status(END_LIMIT).and_then(|status| status.code());

@@ -23,9 +23,9 @@ pub enum Why {
     /// No answer, or only a part of one.
     #[error("no complete answer, {0}")]
     NoAnswer(String),
-    /// The connection broke after the commands were sent, and the remote couldn't be looked at since.
-    #[error("the connection broke while it was pushed ({0}), so it may be done or not")]
-    Unknown(String),
+    /// No answer before the time was over.
+    #[error("no answer in time, {0}")]
+    TimeOver(String),
     /// The server's certificate isn't trusted, or TLS failed otherwise.
     #[error("no trusted connection, {0}")]
     Untrusted(String),
@@ -76,15 +76,14 @@ pub enum Why {
 impl Why {
     /// Whether the connection broke, so that nobody knows what the server did.
     pub(super) fn is_broken(&self) -> bool {
-        matches!(self, Self::NoAnswer(_))
+        matches!(self, Self::NoAnswer(_) | Self::TimeOver(_))
     }
 
     fn hint(&self) -> &'static str {
         match self {
-            Self::NoAnswer(_) => {
+            Self::NoAnswer(_) | Self::TimeOver(_) => {
                 "check the address, the network and the proxy variables, and run it again"
             }
-            Self::Unknown(_) => "run it again: what is done already isn't done twice",
             Self::Untrusted(_) => {
                 "add the authority's certificate to the system's store, or name its file in `SSL_CERT_FILE`"
             }

@@ -8,11 +8,12 @@ use std::io::Read;
 
 use git2::{Object, ObjectType, Odb, Oid, Repository};
 
+use super::address::Address;
 use super::error::{RemoteError, Why};
 use super::packets::Advertisement;
 use super::shallow::Shallow;
 use super::upload::{Ask, Cuts, Reply};
-use super::{Connection, Listing, Remote, Service};
+use super::{Connection, Listing, Remote, Service, failed};
 
 /// The most commits that are named as there already.
 const MOST_HAVES: usize = 256;
@@ -40,19 +41,21 @@ impl Remote<'_> {
         depth: Option<std::num::NonZeroU32>,
     ) -> Result<Listing, RemoteError> {
         let depth = depth.map(std::num::NonZeroU32::get);
-        self.try_fetch(repository, wanted, depth)
-            .map_err(|why| self.failed("fetch from", why))
+        let address = self.source.as_ref().unwrap_or(&self.address);
+        self.try_fetch(address, repository, wanted, depth)
+            .map_err(|why| failed("fetch from", address, why))
     }
 
     fn try_fetch(
         &self,
+        address: &Address,
         repository: &Repository,
         wanted: &dyn Fn(&str) -> bool,
         depth: Option<u32>,
     ) -> Result<Listing, Why> {
         let mut tries = 1;
         loop {
-            let mut connection = self.connect(Service::Upload)?;
+            let mut connection = self.connect(address, Service::Upload)?;
             let server = connection.advertisement()?;
             let ids: BTreeSet<Oid> = server
                 .refs
@@ -62,7 +65,7 @@ impl Remote<'_> {
                 .collect();
             let here = Here::look(repository, depth)?;
             match here.bring(&mut connection, &server, &ids) {
-                Err(why) if why.is_broken() && tries < MOST_TRIES => tries += 1,
+                Err(Why::NoAnswer(_)) if tries < MOST_TRIES => tries += 1,
                 brought => {
                     return brought.map(|()| Listing {
                         head: server.head,

@@ -1,39 +1,39 @@
 //! A connection by smart HTTP: one question what the server has, one message with commands and pack.
 //!
 //! Owns the retries, the redirects, the answer to a 401, and the rule that a login goes to the remote's own origin alone and never in the clear over
-//! a network. Source: git's `gitprotocol-http`. TLS, proxy and certificates are those of every other request of the program.
+//! a network. Source: git's `gitprotocol-http`. TLS and certificates are those of every other request of the program, the proxy is curl's and git's.
 
 use std::io::Read;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rustls::crypto::aws_lc_rs;
 use secrecy::{ExposeSecret as _, SecretString};
-use ureq::Agent;
 use ureq::http::{HeaderValue, Response, header};
-use ureq::tls::{RootCerts, TlsConfig};
+use ureq::{Agent, Proxy};
 use zeroize::Zeroizing;
 
 use super::Service;
-use super::address::HttpAddress;
-use super::channel::{FETCH_LIMIT, LIST_LIMIT, MOST, PUSH_LIMIT};
+use super::address::{HttpAddress, Origin};
+use super::channel::{FETCH_LIMIT, LIST_LIMIT, PUSH_LIMIT};
 use super::error::Why;
 use super::login::{GitLogin, Login};
-use super::packets::{Advertisement, Answer, Packet, first, lines};
+use super::packets::{Advertisement, Answer, Packet, first};
+use super::reply::{Reply, no_answer};
+use crate::http::{sensitive, settings};
+use crate::model::env::Env;
+use crate::model::proxy::{Rules, is_direct, with_scheme};
 
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const MOST_TRIES: u32 = 3;
 const MOST_REDIRECTS: u32 = 5;
 const MOST_SECONDS: u64 = 30;
-const MOST_OF_AN_ERROR: u64 = 64 << 10;
 const USER_AGENT: &str = concat!("git/haptic-scaffold-", env!("CARGO_PKG_VERSION"));
 
 /// A connection to one service of one repository.
 pub(super) struct Http<'a> {
     agent: Agent,
+    env: &'a Env,
     login: &'a dyn GitLogin,
     service: Service,
     /// The remote as it was given: the only origin that gets a login.
@@ -45,25 +45,21 @@ pub(super) struct Http<'a> {
 }
 
 impl<'a> Http<'a> {
-    pub(super) fn new(own: &'a HttpAddress, service: Service, login: &'a dyn GitLogin) -> Self {
-        let tls = TlsConfig::builder()
-            .root_certs(RootCerts::PlatformVerifier)
-            .unversioned_rustls_crypto_provider(Arc::new(aws_lc_rs::default_provider()))
-            .build();
-        let config = Agent::config_builder()
-            .user_agent(USER_AGENT)
-            .tls_config(tls)
-            .timeout_resolve(Some(CONNECT_LIMIT))
-            .timeout_connect(Some(CONNECT_LIMIT))
-            .http_status_as_error(false)
-            // Redirects are followed below, where the rules for them can be seen and tested.
-            .max_redirects(0)
-            .max_redirects_will_error(false)
+    pub(super) fn new(
+        own: &'a HttpAddress,
+        service: Service,
+        env: &'a Env,
+        login: &'a dyn GitLogin,
+    ) -> Self {
+        let config = settings(USER_AGENT, PUSH_LIMIT)
+            // Each request has its own, since a redirect may lead to a host with another one.
+            .proxy(None)
             // A connection that the server has closed meanwhile looks like one that broke while pushing.
             .max_idle_connections(0)
             .build();
         Self {
             agent: config.new_agent(),
+            env,
             login,
             service,
             own,
@@ -81,7 +77,11 @@ impl<'a> Http<'a> {
         let mut redirects = 0;
         let mut tries = 1;
         loop {
-            let answer = self.call(None).and_then(|response| self.take(response));
+            let answer = self.call(None).map(|response| self.take(response));
+            let answer = answer.and_then(|mut reply| match reply.cut.take() {
+                Some(why) if reply.status == 200 => Err(why),
+                _ => Ok(reply),
+            });
             let reply = match answer {
                 Err(why) if why.is_broken() && tries < MOST_TRIES => {
                     (self.pause)(back_off(tries));
@@ -109,7 +109,7 @@ impl<'a> Http<'a> {
     /// Sends commands and reads the whole answer. What may have been carried out isn't sent again here.
     ///
     /// # Errors
-    /// [`Why::NoAnswer`] when nobody knows what the server did.
+    /// [`Why::NoAnswer`] and its like when nobody knows what the server did; any status of 500 and above too.
     pub(super) fn exchange(
         &mut self,
         server: &Advertisement,
@@ -118,21 +118,26 @@ impl<'a> Http<'a> {
         let mut tries = 1;
         loop {
             let response = self.call(Some(request))?;
-            let reply = self.take(response)?;
+            let reply = self.take(response);
             match reply.status {
                 200 => {
-                    let mut answer = Answer::read(server, &reply.body).map_err(Why::Malformed)?;
-                    if !answer.is_whole {
-                        return Err(Why::NoAnswer("its report is cut off".to_owned()));
-                    }
-                    self.mask(&mut answer);
-                    return Ok(answer);
+                    let cut = reply.cut;
+                    let cut =
+                        || cut.unwrap_or_else(|| Why::NoAnswer("its report is cut off".to_owned()));
+                    let answer = Answer::complete(server, &reply.body, cut);
+                    return answer
+                        .map(|it| self.mask(it))
+                        .map_err(|why| self.masked_why(why));
                 }
                 // Some servers let everybody look.
                 401 => self.log_in(&reply.words)?,
-                429 | 503 if tries < MOST_TRIES => self.wait(&reply, &mut tries)?,
+                // It says that it did nothing. One that is overloaded (503) or behind a gateway may have done it all the same.
+                429 if tries < MOST_TRIES => self.wait(&reply, &mut tries)?,
                 500..=599 => {
-                    return Err(Why::NoAnswer(format!("status {}", reply.status)));
+                    if let Some(seconds) = reply.wait.filter(|seconds| *seconds <= MOST_SECONDS) {
+                        (self.pause)(Duration::from_secs(seconds));
+                    }
+                    return Err(self.refused(&reply));
                 }
                 _ => return Err(self.refused(&reply)),
             }
@@ -155,7 +160,7 @@ impl<'a> Http<'a> {
                 let body = response.into_body().into_with_config().limit(u64::MAX);
                 return take(&mut body.reader()).map_err(|why| self.masked_why(why));
             }
-            let reply = self.take(response)?;
+            let reply = self.take(response);
             match reply.status {
                 401 => self.log_in(&reply.words)?,
                 429 | 502 | 503 | 504 if tries < MOST_TRIES => self.wait(&reply, &mut tries)?,
@@ -167,8 +172,7 @@ impl<'a> Http<'a> {
     fn call(&self, request: Option<&[u8]>) -> Result<Response<ureq::Body>, Why> {
         let (base, name) = (&self.base.base, self.service.name());
         let authorization = self.sent.as_ref().map(basic);
-        // A proxy elsewhere would look for the loopback host on its own machine.
-        let is_here = self.base.origin.is_loopback();
+        let proxy = proxy(self.env, &self.base.origin)?;
         let answer = match request {
             None => {
                 let url = format!("{base}/info/refs?service={name}");
@@ -177,10 +181,7 @@ impl<'a> Http<'a> {
                     ask = ask.header(header::AUTHORIZATION, value);
                 }
                 let limited = ask.config().timeout_global(Some(LIST_LIMIT));
-                match is_here {
-                    true => limited.proxy(None).build().call(),
-                    false => limited.build().call(),
-                }
+                limited.proxy(proxy).build().call()
             }
             Some(request) => {
                 let mut ask = self
@@ -199,54 +200,16 @@ impl<'a> Http<'a> {
                     Service::Receive => PUSH_LIMIT,
                 };
                 let limited = ask.config().timeout_global(Some(limit));
-                match is_here {
-                    true => limited.proxy(None).build().send(request),
-                    false => limited.build().send(request),
-                }
+                limited.proxy(proxy).build().send(request)
             }
         };
         answer.map_err(|why| no_answer(&why))
     }
 
-    fn take(&self, mut response: Response<ureq::Body>) -> Result<Reply, Why> {
-        let status = response.status().as_u16();
-        let text = |name| {
-            let value = response.headers().get(name);
-            value
-                .and_then(|value| value.to_str().ok())
-                .map(str::to_owned)
-        };
-        let (location, kind) = (text(header::LOCATION), text(header::CONTENT_TYPE));
-        let wait = text(header::RETRY_AFTER).and_then(|value| value.parse().ok());
-        let limit = if status == 200 {
-            MOST as u64
-        } else {
-            MOST_OF_AN_ERROR
-        };
-        let body = match response.body_mut().with_config().limit(limit).read_to_vec() {
-            Ok(body) => body,
-            Err(ureq::Error::BodyExceedsLimit(_)) if status == 200 => {
-                return Err(Why::Malformed("it is too long".to_owned()));
-            }
-            Err(why) if status == 200 => return Err(cut_off(&why)),
-            // The status says enough; its page is only a detail.
-            Err(_) => Vec::new(),
-        };
-        // A page is for browsers.
-        let is_text = kind.is_some_and(|kind| kind.starts_with("text/plain"));
-        let words = if is_text && status != 200 {
-            lines(&body)
-        } else {
-            Vec::new()
-        };
-        let words = words.into_iter().take(3).collect::<Vec<_>>().join(" / ");
-        Ok(Reply {
-            status,
-            location,
-            wait,
-            words: self.masked(&words),
-            body,
-        })
+    fn take(&self, response: Response<ureq::Body>) -> Reply {
+        let mut reply = Reply::read(response);
+        reply.words = self.masked(&reply.words);
+        reply
     }
 
     /// Finds a login after a 401, once.
@@ -263,10 +226,9 @@ impl<'a> Http<'a> {
         if !self.own.origin.is_private() {
             return Err(Why::PlainLogin);
         }
-        let login = self
-            .login
-            .basic(&self.own.with_user())
-            .or_else(|| self.of_address());
+        let url = self.own.with_user();
+        let login = self.login.told(&url).or_else(|| self.of_address());
+        let login = login.or_else(|| self.login.basic(&url));
         self.sent = Some(login.ok_or(Why::LoginNeeded)?);
         Ok(())
     }
@@ -355,23 +317,15 @@ impl<'a> Http<'a> {
         }
     }
 
-    fn mask(&self, answer: &mut Answer) {
+    fn mask(&self, mut answer: Answer) -> Answer {
         let texts = answer.words.iter_mut();
         let texts = texts.chain(answer.refs.values_mut().flatten());
-        for text in texts.chain(answer.unpack.iter_mut()) {
+        let texts = texts.chain(answer.unpack.iter_mut());
+        for text in texts.chain(answer.fatal.iter_mut()) {
             *text = self.masked(text);
         }
+        answer
     }
-}
-
-struct Reply {
-    status: u16,
-    location: Option<String>,
-    /// Seconds that the server asks to wait.
-    wait: Option<u64>,
-    /// What it says to people.
-    words: String,
-    body: Vec<u8>,
 }
 
 fn read(service: Service, body: &[u8]) -> Result<Advertisement, Why> {
@@ -388,7 +342,7 @@ fn read(service: Service, body: &[u8]) -> Result<Advertisement, Why> {
         // Refusals come without the name of the service.
         _ => body,
     };
-    let read = Advertisement::read(rest).map_err(Why::Malformed)?;
+    let read = Advertisement::read(rest)?;
     read.ok_or_else(|| Why::NoAnswer("it is cut off".to_owned()))
 }
 
@@ -400,38 +354,30 @@ fn encoded(login: &Login) -> Zeroizing<String> {
 /// The header's value, which no log of the client shows.
 fn basic(login: &Login) -> HeaderValue {
     let text = SecretString::from(format!("Basic {}", encoded(login).as_str()));
-    let value = HeaderValue::from_str(text.expose_secret());
-    let mut value = value.unwrap_or_else(|_| HeaderValue::from_static(""));
-    value.set_sensitive(true);
-    value
+    sensitive(text.expose_secret())
 }
 
 fn back_off(tries: u32) -> Duration {
     Duration::from_millis(500) * 2_u32.pow(tries - 1)
 }
 
-/// No message repeats a header or a proxy's address.
-fn no_answer(why: &ureq::Error) -> Why {
-    use ureq::Error;
-    let broken = |why: &str| Why::NoAnswer(why.to_owned());
-    match why {
-        // TLS reports through I/O errors of this kind while it shakes hands.
-        Error::Io(why) if why.kind() == std::io::ErrorKind::InvalidData => {
-            Why::Untrusted(why.to_string())
-        }
-        Error::Rustls(why) => Why::Untrusted(why.to_string()),
-        Error::Tls(why) => Why::Untrusted((*why).to_owned()),
-        Error::Io(why) => Why::NoAnswer(why.to_string()),
-        Error::HostNotFound => broken("the host name is unknown"),
-        Error::ConnectionFailed => broken("the connection failed"),
-        Error::Timeout(_) => broken("the time is over"),
-        Error::ConnectProxyFailed(_) | Error::InvalidProxyUrl => {
-            broken("the proxy did not connect")
-        }
-        other => Why::NoAnswer(other.to_string()),
+/// The proxy that leads to a host, by curl's rules, as for git itself. Source: `curl`'s manual, "Environment".
+pub(super) fn proxy(env: &Env, origin: &Origin) -> Result<Option<Proxy>, Why> {
+    let own = match origin.is_plain {
+        // The upper case would be a header of a request to a CGI program.
+        true => env.get("http_proxy"),
+        false => env.get("https_proxy").or_else(|| env.get("HTTPS_PROXY")),
+    };
+    let any = || env.get("all_proxy").or_else(|| env.get("ALL_PROXY"));
+    let Some(named) = own.or_else(any) else {
+        return Ok(None);
+    };
+    let exceptions = env.get("no_proxy").or_else(|| env.get("NO_PROXY"));
+    let exceptions = exceptions.unwrap_or_default();
+    // A proxy elsewhere would look for the loopback host on its own machine.
+    if origin.is_loopback() || is_direct(Rules::Curl, &exceptions, &origin.host, origin.port) {
+        return Ok(None);
     }
-}
-
-fn cut_off(why: &ureq::Error) -> Why {
-    Why::NoAnswer(format!("it is cut off ({why})"))
+    let unread = |_| Why::NoAnswer("the proxy's address in the environment can't be read".into());
+    Proxy::new(&with_scheme(&named)).map(Some).map_err(unread)
 }

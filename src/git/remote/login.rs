@@ -33,6 +33,11 @@ pub struct Login {
 
 /// Whoever knows logins.
 pub trait GitLogin {
+    /// A login that the user gave for this very run. It counts before one in the remote's address, and that one before all others.
+    fn told(&self, _url: &str) -> Option<Login> {
+        None
+    }
+
     /// The login for the host of an address, which may name a user and holds no password.
     fn basic(&self, url: &str) -> Option<Login>;
 }
@@ -106,7 +111,8 @@ const USUAL: [Usual; 6] = [
     },
 ];
 
-/// The logins of a run: a file or variable of ours, the usual variables, git's credential helpers.
+/// The logins of a run, in this order: `--token-file`, `HAPTIC_SCAFFOLD_TOKEN`, (one in the remote's address,) the usual variables of forges,
+/// then those of CI jobs, git's credential helpers.
 pub struct Logins {
     env: Env,
     /// What the user says the remote is, where its host doesn't tell.
@@ -187,29 +193,38 @@ impl Logins {
     }
 }
 
+/// Deploy tokens have a user of their own, which the address names.
+fn named(mut login: Login, address: &HttpAddress) -> Login {
+    if let (Some(user), ANY_USER) = (&address.user, login.user.as_str()) {
+        login.user.clone_from(user);
+    }
+    login
+}
+
+/// A line feed would end the header and begin another.
+fn is_one_line(login: &Login) -> bool {
+    !login.secret.expose_secret().chars().any(char::is_control)
+}
+
 impl GitLogin for Logins {
-    fn basic(&self, url: &str) -> Option<Login> {
+    fn told(&self, url: &str) -> Option<Login> {
         let address = HttpAddress::parse(url)?;
-        // Deploy tokens have a user of their own, which the address names.
-        let named = |mut login: Login| {
-            if let (Some(user), ANY_USER) = (&address.user, login.user.as_str()) {
-                login.user.clone_from(user);
-            }
-            login
-        };
         let own = self.env.get("HAPTIC_SCAFFOLD_TOKEN").map(|secret| Login {
             user: ANY_USER.to_owned(),
             secret: SecretString::from(secret.trim().to_owned()),
             source: "`HAPTIC_SCAFFOLD_TOKEN`".to_owned(),
         });
-        self.file
-            .clone()
-            .or(own)
-            .or_else(|| self.usual(&address))
-            .map(named)
+        let told = self.file.clone().or(own);
+        told.map(|login| named(login, &address)).filter(is_one_line)
+    }
+
+    fn basic(&self, url: &str) -> Option<Login> {
+        let address = HttpAddress::parse(url)?;
+        let usual = || self.usual(&address).map(|login| named(login, &address));
+        self.told(url)
+            .or_else(usual)
             .or_else(|| self.helper(&address))
-            // A line feed would end the header and begin another.
-            .filter(|login| !login.secret.expose_secret().chars().any(char::is_control))
+            .filter(is_one_line)
     }
 }
 

@@ -10,13 +10,17 @@ mod fetch;
 mod http;
 pub mod login;
 mod packets;
+mod push;
 pub mod pushed;
+mod reply;
 mod rewritten;
 mod shallow;
 #[cfg(test)]
 mod test_server;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_broken;
 #[cfg(test)]
 mod tests_fetch;
 #[cfg(test)]
@@ -26,21 +30,21 @@ mod upload;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
-use git2::{Buf, ObjectType, Oid, Repository};
+use git2::{Oid, Repository};
 
 use self::address::Address;
 use self::channel::{Channel, Program};
 use self::error::{RemoteError, Why};
 use self::http::Http;
 use self::login::GitLogin;
-use self::packets::{Advertisement, Answer, Move, commands};
-use self::pushed::{Outcome, Pushed, RefStatus};
+use self::packets::{Advertisement, Answer};
+use self::push::Push;
+use self::pushed::Pushed;
 use super::target;
 use crate::model::env::Env;
-
-/// How often a push is sent where the connection breaks. Sending it again is safe: it has the old ids in it.
-const MOST_SENT: usize = 2;
 
 /// One reference to move, delete or make.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,12 +94,17 @@ impl Service {
 /// A remote repository, and what is needed to reach it.
 pub struct Remote<'a> {
     address: Address,
+    /// More addresses that get each push.
+    others: Vec<Address>,
+    /// Where objects are fetched from, where that is another one.
+    source: Option<Address>,
     env: &'a Env,
     login: &'a dyn GitLogin,
     /// git's `core.sshCommand`.
     ssh: Option<String>,
     folder: PathBuf,
     options: Vec<String>,
+    pause: fn(Duration),
 }
 
 enum Connection<'a> {
@@ -114,22 +123,22 @@ impl<'a> Remote<'a> {
         env: &'a Env,
         login: &'a dyn GitLogin,
     ) -> Result<Self, RemoteError> {
-        let address = Address::parse(address, folder).map_err(|why| RemoteError {
-            aim: "ask the remote",
-            address: crate::model::git_url::redact(address),
-            why,
-        })?;
         Ok(Self {
-            address,
+            address: parse(address, folder)?,
+            others: Vec::new(),
+            source: None,
             env,
             login,
             ssh: None,
             folder: folder.to_owned(),
             options: Vec::new(),
+            pause: if cfg!(test) { |_| {} } else { thread::sleep },
         })
     }
 
-    /// A remote of a repository by its name, as a push uses it: `pushurl`, `insteadOf` and `pushInsteadOf` count, and `core.sshCommand`.
+    /// A remote of a repository by its name, as git uses it: `url`, `pushurl`, `insteadOf` and `pushInsteadOf` count, and `core.sshCommand`.
+    ///
+    /// [`Remote::push`] goes to each address for pushing, [`Remote::list`] asks the first of them, [`Remote::fetch`] the first one for fetching.
     ///
     /// # Errors
     /// When there is no such remote, or its address isn't one that is asked.
@@ -146,8 +155,17 @@ impl<'a> Remote<'a> {
         };
         let folder = repository.workdir().unwrap_or_else(|| repository.path());
         let config = target::config(Some(repository), env).map_err(local)?;
-        let address = rewritten::push_address(&config, name).map_err(local)?;
-        let mut it = Self::at(&address, folder, env, login)?;
+        let addresses = rewritten::push_addresses(&config, name).map_err(local)?;
+        let Some((first, others)) = addresses.split_first() else {
+            return Err(local(git2::Error::from_str("it has no address")));
+        };
+        let mut it = Self::at(first, folder, env, login)?;
+        let others = others.iter().map(|other| parse(other, folder));
+        it.others = others.collect::<Result<_, _>>()?;
+        let source = rewritten::fetch_address(&config, name).map_err(local)?;
+        if source != *first {
+            it.source = Some(parse(&source, folder)?);
+        }
         it.ssh = config.get_string("core.sshCommand").ok();
         it.ssh = it.ssh.filter(|command| !command.is_empty());
         Ok(it)
@@ -170,7 +188,8 @@ impl<'a> Remote<'a> {
     /// # Errors
     /// A [`RemoteError`] when it can't be asked.
     pub fn list(&self) -> Result<Listing, RemoteError> {
-        let listed = self.connect(Service::Upload).and_then(|mut connection| {
+        let connected = self.connect(&self.address, Service::Upload);
+        let listed = connected.and_then(|mut connection| {
             let server = connection.advertisement()?;
             connection.leave();
             Ok(Listing {
@@ -178,105 +197,53 @@ impl<'a> Remote<'a> {
                 refs: server.refs,
             })
         });
-        listed.map_err(|why| self.failed("list", why))
+        listed.map_err(|why| failed("list", &self.address, why))
     }
 
     /// Moves references, each under its lease, and says what became of each.
     ///
     /// The lease is compared with what the server says in the same connection, and its old id is a part of the command, so the server compares it
-    /// once more while it has the reference locked: nothing can come in between. After a connection that broke the remote is looked at again: what
-    /// is done counts as done, what isn't is sent once more.
+    /// once more while it has the reference locked: nothing can come in between. After a connection that broke the remote is looked at again, for
+    /// a while: what is done counts as done, what isn't is sent once more, and what then isn't there is [`pushed::Outcome::Unknown`].
+    ///
+    /// A remote with several addresses gets the push at each; [`Pushed::others`] tells of the further ones.
     ///
     /// # Errors
-    /// A [`RemoteError`] when it can't be asked, or nobody knows what it did. A refused reference isn't one: see [`Pushed::check`].
+    /// A [`RemoteError`] where certainly nothing moved. A refused reference isn't one: see [`Pushed::check`].
     pub fn push(
         &self,
         repository: &Repository,
         updates: &[RefUpdate],
     ) -> Result<Pushed, RemoteError> {
-        self.try_push(repository, updates)
-            .map_err(|why| self.failed("push to", why))
-    }
-
-    fn try_push(&self, repository: &Repository, updates: &[RefUpdate]) -> Result<Pushed, Why> {
-        check(updates)?;
-        let mut broken: Option<String> = None;
-        for sent in 0..=MOST_SENT {
-            let looked = self.connect(Service::Receive).and_then(|mut connection| {
-                let server = connection.advertisement()?;
-                Ok((connection, server))
-            });
-            let (mut connection, server) = match (looked, &broken) {
-                (Ok(looked), _) => looked,
-                (Err(_), Some(before)) => return Err(Why::Unknown(before.clone())),
-                (Err(why), None) => return Err(why),
-            };
-            let known: Vec<Option<Outcome>> = updates
-                .iter()
-                .map(|update| known(update, &server, broken.is_some()))
-                .collect();
-            let moves: Vec<Move<'_>> = updates
-                .iter()
-                .zip(&known)
-                .filter(|(_, known)| known.is_none())
-                .map(|(update, _)| Move {
-                    name: &update.name,
-                    old: update.expected_old,
-                    new: update.new,
-                })
-                .collect();
-            if moves.is_empty() {
-                connection.leave();
-                return Ok(self.pushed(updates, known, Answer::default()));
-            }
-            if let (true, Some(before)) = (sent == MOST_SENT, &broken) {
-                return Err(Why::NoAnswer(format!("{before}; the remote is unchanged")));
-            }
-            let pack = pack(repository, &moves, &server)?;
-            let request = commands(&server, &moves, &self.options, &pack).map_err(Why::Unable)?;
-            match connection.exchange(&server, request) {
-                // Refused, perhaps, because what was sent first is being carried out only now.
-                Ok(answer) if broken.is_some() && answer.refs.values().any(Option::is_some) => {
-                    let looked = self.connect(Service::Receive);
-                    let seen = looked.and_then(|mut connection| connection.advertisement());
-                    let seen = seen.map_err(|why| Why::Unknown(why.to_string()))?;
-                    let late = |update| is_there(update, &seen).then_some(Outcome::Done);
-                    let known = updates.iter().zip(known);
-                    let known = known.map(|(update, known)| known.or_else(|| late(update)));
-                    return Ok(self.pushed(updates, known.collect(), answer));
-                }
-                Ok(answer) => return Ok(self.pushed(updates, known, answer)),
-                Err(Why::NoAnswer(why)) => broken = Some(why),
-                Err(why) => return Err(why),
-            }
+        let push = |address| {
+            let push = Push::new(self, address, repository, updates);
+            push.run().map_err(|why| failed("push to", address, why))
+        };
+        let first = push(&self.address);
+        if self.others.is_empty() {
+            return first;
         }
-        Err(Why::Unknown(broken.unwrap_or_default()))
+        let others: Vec<_> = self.others.iter().map(push).collect();
+        let is_nothing = others.iter().all(Result::is_err);
+        let told = |pushed: Result<Pushed, RemoteError>| {
+            pushed.unwrap_or_else(|why| Pushed::failed(updates, &why))
+        };
+        let mut pushed = match first {
+            Err(why) if is_nothing => return Err(why),
+            first => told(first),
+        };
+        pushed.others = others.into_iter().map(told).collect();
+        Ok(pushed)
     }
 
-    fn pushed(&self, updates: &[RefUpdate], known: Vec<Option<Outcome>>, answer: Answer) -> Pushed {
-        let refs = updates.iter().zip(known).map(|(update, known)| {
-            let reported = || match (answer.refs.get(&update.name), &answer.unpack) {
-                (Some(None), None) => Outcome::Done,
-                (Some(Some(why)), _) => Outcome::Refused(why.clone()),
-                (_, Some(why)) => Outcome::Refused(format!("the objects weren't taken: {why}")),
-                (None, None) => Outcome::Refused("the server says nothing about it".to_owned()),
-            };
-            RefStatus {
-                name: update.name.clone(),
-                outcome: known.unwrap_or_else(reported),
-            }
-        });
-        Pushed {
-            refs: refs.collect(),
-            address: self.shown(),
-            words: answer.words,
-        }
-    }
-
-    fn connect(&self, service: Service) -> Result<Connection<'_>, Why> {
-        let program = match &self.address {
+    fn connect<'c>(
+        &'c self,
+        address: &'c Address,
+        service: Service,
+    ) -> Result<Connection<'c>, Why> {
+        let program = match address {
             Address::Http(address) => {
-                let http = Http::new(address, service, self.login);
+                let http = Http::new(address, service, self.env, self.login);
                 return Ok(Connection::Http(Box::new(http)));
             }
             Address::Ssh(address) => Program::ssh(
@@ -289,14 +256,6 @@ impl<'a> Remote<'a> {
             Address::Path(path) => Program::local(self.env, service, path, &self.folder),
         };
         program.start().map(Connection::Program)
-    }
-
-    fn failed(&self, aim: &'static str, why: Why) -> RemoteError {
-        RemoteError {
-            aim,
-            address: self.shown(),
-            why,
-        }
     }
 }
 
@@ -335,76 +294,18 @@ impl Connection<'_> {
     }
 }
 
-fn check(updates: &[RefUpdate]) -> Result<(), Why> {
-    for (at, update) in updates.iter().enumerate() {
-        let name = &update.name;
-        // A short name could be a branch or a tag.
-        if !name.starts_with("refs/") || !git2::Reference::is_valid_name(name) {
-            return Err(Why::Local(format!(
-                "`{name}` isn't the full name of a reference"
-            )));
-        }
-        if updates[..at].iter().any(|other| other.name == *name) {
-            return Err(Why::Local(format!("`{name}` is to move twice")));
-        }
-    }
-    Ok(())
-}
-
-fn is_there(update: &RefUpdate, server: &Advertisement) -> bool {
-    server.refs.get(&update.name).copied() == update.new
-}
-
-/// What can be said of a reference before anything is sent.
-fn known(update: &RefUpdate, server: &Advertisement, was_sent: bool) -> Option<Outcome> {
-    let there = server.refs.get(&update.name).copied();
-    if there == update.new {
-        Some(if was_sent {
-            Outcome::Done
-        } else {
-            Outcome::Unchanged
-        })
-    } else if there == update.expected_old {
-        None
-    } else {
-        Some(Outcome::LeaseLost(there))
+fn failed(aim: &'static str, address: &Address, why: Why) -> RemoteError {
+    RemoteError {
+        aim,
+        address: address.shown(),
+        why,
     }
 }
 
-/// The objects that the server lacks.
-fn pack(
-    repository: &Repository,
-    moves: &[Move<'_>],
-    server: &Advertisement,
-) -> Result<Vec<u8>, Why> {
-    let local =
-        |why: git2::Error| Why::Local(format!("the objects can't be packed: {}", why.message()));
-    let wanted: Vec<Oid> = moves.iter().filter_map(|it| it.new).collect();
-    // A push that only deletes has no pack at all.
-    if wanted.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut builder = repository.packbuilder().map_err(local)?;
-    let mut walk = repository.revwalk().map_err(local)?;
-    for id in wanted {
-        let mut object = repository.find_object(id, None).map_err(local)?;
-        while object.kind() == Some(ObjectType::Tag) {
-            builder.insert_object(object.id(), None).map_err(local)?;
-            let tag = object.peel_to_tag().map_err(local)?;
-            object = tag.target().map_err(local)?;
-        }
-        walk.push(object.id()).map_err(local)?;
-    }
-    for id in server.refs.values().chain(&server.others) {
-        let commit = repository
-            .find_object(*id, None)
-            .and_then(|it| it.peel_to_commit());
-        if let Ok(commit) = commit {
-            walk.hide(commit.id()).map_err(local)?;
-        }
-    }
-    builder.insert_walk(&mut walk).map_err(local)?;
-    let mut pack = Buf::new();
-    builder.write_buf(&mut pack).map_err(local)?;
-    Ok(pack.to_vec())
+fn parse(text: &str, folder: &Path) -> Result<Address, RemoteError> {
+    Address::parse(text, folder).map_err(|why| RemoteError {
+        aim: "ask the remote",
+        address: address::harmless(text).to_owned(),
+        why,
+    })
 }

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use git2::Oid;
 
+use super::error::Why;
+
 /// What a side may say in one packet.
 const MOST_IN_A_PACKET: usize = 65_520 - 4;
 
@@ -76,11 +78,11 @@ impl Advertisement {
     ///
     /// # Errors
     /// When it isn't one, the server refuses in its own words, or it uses other object names than SHA-1.
-    pub(super) fn read(mut bytes: &[u8]) -> Result<Option<Self>, String> {
+    pub(super) fn read(mut bytes: &[u8]) -> Result<Option<Self>, Why> {
         let mut it = Self::default();
         let mut is_first = true;
         loop {
-            let Some((packet, rest)) = first(bytes)? else {
+            let Some((packet, rest)) = first(bytes).map_err(Why::Malformed)? else {
                 return Ok(None);
             };
             bytes = rest;
@@ -89,7 +91,7 @@ impl Advertisement {
                 Packet::Line(line) => line.strip_suffix(b"\n").unwrap_or(line),
             };
             if let Some(why) = line.strip_prefix(b"ERR ") {
-                return Err(format!("it says: {}", clean(&String::from_utf8_lossy(why))));
+                return Err(Why::Said(clean(&String::from_utf8_lossy(why))));
             }
             let text = String::from_utf8_lossy(line);
             if is_first && text == "version 1" {
@@ -100,13 +102,15 @@ impl Advertisement {
                 is_first = false;
                 it.capabilities = capabilities.split(' ').map(str::to_owned).collect();
             }
-            it.take(text)?;
+            it.take(text).map_err(Why::Malformed)?;
         }
         if it
             .value("object-format")
             .is_some_and(|format| format != "sha1")
         {
-            return Err("its objects aren't named by SHA-1, which isn't known here".to_owned());
+            return Err(Why::Unable(
+                "its objects aren't named by SHA-1, which isn't known here".to_owned(),
+            ));
         }
         it.head = it
             .capabilities
@@ -215,34 +219,76 @@ pub(super) struct Answer {
     pub(super) refs: BTreeMap<String, Option<String>>,
     /// Whether the report is there to its end.
     pub(super) is_whole: bool,
+    /// Whether the server has nothing more to say.
+    pub(super) is_ended: bool,
+    /// The last words of a server that gave up before its report was whole.
+    pub(super) fatal: Option<String>,
 }
 
 impl Answer {
-    /// Reads as much of an answer as there is.
+    /// The answer, if its report is whole or the server says why there is none; `cut` says why not else.
+    ///
+    /// # Errors
+    /// [`Why::Malformed`] when it isn't one, or the error of `cut`.
+    pub(super) fn complete(
+        server: &Advertisement,
+        bytes: &[u8],
+        cut: impl FnOnce() -> Why,
+    ) -> Result<Self, Why> {
+        let it = Self::read(server, bytes).map_err(Why::Malformed)?;
+        match it.is_whole || it.fatal.is_some() {
+            true => Ok(it),
+            false => Err(cut()),
+        }
+    }
+
+    /// Reads as much of an answer as there is. What comes behind a whole report takes nothing from it.
     ///
     /// # Errors
     /// When it isn't one.
     pub(super) fn read(server: &Advertisement, bytes: &[u8]) -> Result<Self, String> {
         let mut it = Self::default();
-        if server.can("side-band-64k") {
-            let mut report = Vec::new();
-            let mut words = Vec::new();
-            let mut rest = bytes;
-            while let Some((packet, behind)) = first(rest)? {
-                rest = behind;
-                match packet {
-                    Packet::Flush => break,
-                    Packet::Line([1, data @ ..]) => report.extend(data),
-                    Packet::Line([2 | 3, data @ ..]) => words.extend(data),
-                    Packet::Line(_) => return Err("it isn't that of a Git server".to_owned()),
-                }
-            }
-            it.words = lines(&words);
-            it.report(&report)?;
-        } else {
-            it.report(bytes)?;
+        if !server.can("side-band-64k") {
+            let read = it.report(bytes);
+            return if it.is_whole {
+                Ok(it)
+            } else {
+                read.map(|()| it)
+            };
         }
-        Ok(it)
+        let (mut report, mut words, mut last) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rest = bytes;
+        let mut read = Ok(());
+        loop {
+            let packet = match first(rest) {
+                Ok(Some((packet, behind))) => {
+                    rest = behind;
+                    packet
+                }
+                other => break read = other.map(|_| ()),
+            };
+            match packet {
+                Packet::Flush => break it.is_ended = true,
+                Packet::Line([1, data @ ..]) => report.extend(data),
+                Packet::Line([2, data @ ..]) => words.extend(data),
+                Packet::Line([3, data @ ..]) => last.extend(data),
+                Packet::Line(line) => match line.strip_prefix(b"ERR ") {
+                    Some(why) => last.extend(why),
+                    None => break read = Err("it isn't that of a Git server".to_owned()),
+                },
+            }
+        }
+        it.words = lines(&words);
+        it.words.extend(lines(&last));
+        let read = it.report(&report).and(read);
+        if it.is_whole {
+            return Ok(it);
+        }
+        if !last.is_empty() {
+            it.fatal = Some(it.words[it.words.len().saturating_sub(5)..].join(" / "));
+            return Ok(it);
+        }
+        read.map(|()| it)
     }
 
     fn report(&mut self, mut bytes: &[u8]) -> Result<(), String> {
@@ -263,21 +309,28 @@ impl Answer {
             } else if let Some(refused) = text.strip_prefix("ng ") {
                 let (name, why) = refused.split_once(' ').unwrap_or((refused, "no reason"));
                 self.refs.insert(name.to_owned(), Some(clean(why)));
+            } else if let Some(why) = text.strip_prefix("ERR ") {
+                self.fatal = Some(clean(why));
             }
         }
         Ok(())
     }
 }
 
-/// The lines of what a server or program says, without what would move a terminal's cursor.
+/// The lines of what a server or program says, without what would move a terminal's cursor, and without the lines that GitLab draws around them.
 pub(super) fn lines(bytes: &[u8]) -> Vec<String> {
     const MOST_LINES: usize = 200;
     let text = String::from_utf8_lossy(bytes);
     text.split(['\n', '\r'])
         .map(|line| clean(line).trim_end().to_owned())
-        .filter(|line| !line.trim().is_empty())
+        .filter(|line| !line.trim().is_empty() && !is_drawn(line))
         .take(MOST_LINES)
         .collect()
+}
+
+/// Source: GitLab's shell and its `Gitlab::GitAccess`, which frame what they say to people.
+fn is_drawn(line: &str) -> bool {
+    line.len() >= 8 && line.bytes().all(|byte| byte == b'=')
 }
 
 /// A text without control characters and colours, and not too long.
@@ -340,7 +393,7 @@ mod tests {
         let refusal = packet(b"ERR no\x1b[31m access");
         assert_eq!(
             Advertisement::read(&refusal),
-            Err("it says: no access".to_owned())
+            Err(Why::Said("no access".to_owned()))
         );
     }
 

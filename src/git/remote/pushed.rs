@@ -2,6 +2,8 @@
 
 use git2::Oid;
 
+use super::RefUpdate;
+use super::error::RemoteError;
 use crate::error::{ExitStatus, Problem};
 
 /// What became of a push.
@@ -13,6 +15,8 @@ pub struct Pushed {
     pub words: Vec<String>,
     /// The remote, without user and password.
     pub address: String,
+    /// What became of it at the remote's further addresses for pushing.
+    pub others: Vec<Self>,
 }
 
 /// What became of one reference.
@@ -35,6 +39,10 @@ pub enum Outcome {
     LeaseLost(Option<Oid>),
     /// The server refused it, for this reason.
     Refused(String),
+    /// It was sent, and the answer was lost for this reason; it hasn't moved yet, or nobody knows whether by this push.
+    Unknown(String),
+    /// Nothing was sent to this address, for this reason. Only where a remote has several: with one, the push fails.
+    Unsent(String),
 }
 
 impl RefStatus {
@@ -55,6 +63,10 @@ impl RefStatus {
                 "`{name}` was deleted by somebody else and wasn't made again"
             )),
             Outcome::Refused(why) => Some(format!("`{name}` is refused: {why}")),
+            Outcome::Unknown(why) => Some(format!(
+                "whether `{name}` moves isn't known, since the answer was lost: {why}"
+            )),
+            Outcome::Unsent(why) => Some(format!("`{name}` wasn't sent: {why}")),
         }
     }
 }
@@ -65,20 +77,53 @@ impl Pushed {
     /// # Errors
     /// A [`Problem`] that names the references that aren't, with the server's own words and a next step.
     pub fn check(&self) -> Result<(), Problem> {
-        let faults: Vec<String> = self.refs.iter().filter_map(RefStatus::fault).collect();
-        if faults.is_empty() {
+        let each = || std::iter::once(self).chain(&self.others);
+        let messages: Vec<String> = each().filter_map(Self::message).collect();
+        if messages.is_empty() {
             return Ok(());
         }
-        let is_refused = |it: &RefStatus| matches!(it.outcome, Outcome::Refused(_));
+        let mut hints: Vec<&str> = Vec::new();
+        for hint in each().flat_map(Self::hints) {
+            if !hints.contains(&hint) {
+                hints.push(hint);
+            }
+        }
+        let mut problem = Problem::new(ExitStatus::Remote, messages.join("\n"));
+        for hint in hints {
+            problem = problem.hint(hint);
+        }
+        Err(problem)
+    }
+
+    /// What became of a push that wasn't sent.
+    pub(super) fn failed(updates: &[RefUpdate], why: &RemoteError) -> Self {
+        let refs = updates.iter().map(|update| RefStatus {
+            name: update.name.clone(),
+            outcome: Outcome::Unsent(why.why.to_string()),
+        });
+        Self {
+            refs: refs.collect(),
+            words: Vec::new(),
+            address: why.address.clone(),
+            others: Vec::new(),
+        }
+    }
+
+    /// What failed at this address.
+    fn message(&self) -> Option<String> {
+        let faults: Vec<String> = self.refs.iter().filter_map(RefStatus::fault).collect();
+        if faults.is_empty() {
+            return None;
+        }
         let mut message = format!("cannot push to `{}`: {}", self.address, faults.join("; "));
+        let is_refused = |it: &RefStatus| matches!(it.outcome, Outcome::Refused(_));
         if self.refs.iter().any(is_refused) {
             for words in &self.words {
                 message.push_str("\n  remote: ");
                 message.push_str(words);
             }
         }
-        let problem = Problem::new(ExitStatus::Remote, message);
-        Err(self.hints().into_iter().fold(problem, Problem::hint))
+        Some(message)
     }
 
     /// Next steps. Texts of servers choose the advice alone, never what is done.
@@ -91,6 +136,12 @@ impl Pushed {
                     "look at the branch; merge or delete what is there, then run it again"
                 }
                 Outcome::Refused(why) => advice(why, &self.words),
+                Outcome::Unknown(_) => {
+                    "run it again in a moment: what is done already isn't done twice"
+                }
+                Outcome::Unsent(_) => {
+                    "`git push` to this address has to work without a question, or take it from the remote (`pushurl`)"
+                }
             };
             if !hints.contains(&hint) {
                 hints.push(hint);
@@ -142,6 +193,7 @@ mod tests {
             ],
             words: words.iter().map(|line| (*line).to_owned()).collect(),
             address: "https://h.example.org/a.git".to_owned(),
+            others: Vec::new(),
         };
         pushed.check().unwrap_err()
     }

@@ -135,8 +135,14 @@ pub(super) enum Fault {
     ResetAfter,
     /// It sends only so many bytes of the answer's body, and announces all.
     Cut(usize),
+    /// It does what it is asked for and leaves so many bytes of the answer's end out.
+    CutEnd(usize),
     /// It answers with a status, headers and a text.
     Status(u16, String, String),
+    /// It does what it is asked for and answers with a text of its own.
+    Instead(String),
+    /// It answers with this status at once, and does what it is asked for only after so many milliseconds.
+    Later(u16, u64),
 }
 
 /// A fault, and for which requests: a part of `METHOD /path?query`. It comes so many times.
@@ -241,16 +247,24 @@ fn serve(
             return answer(&mut stream, 401, headers, text.as_bytes(), text.len());
         }
     }
+    if let Some(Fault::Later(status, wait)) = fault {
+        let root = root.to_owned();
+        thread::spawn(move || {
+            thread::sleep(std::time::Duration::from_millis(wait));
+            work(&root, &request, &body);
+        });
+        return answer(&mut stream, status, "", b"", 0);
+    }
     let reply = work(root, &request, &body);
+    let sent = |stream: &mut TcpStream, length: usize| {
+        let part = &reply[..length.min(reply.len())];
+        answer(stream, 200, "", part, reply.len())
+    };
     match fault {
         Some(Fault::ResetAfter) => Ok(()),
-        Some(Fault::Cut(at)) => answer(
-            &mut stream,
-            200,
-            "",
-            &reply[..at.min(reply.len())],
-            reply.len(),
-        ),
+        Some(Fault::Cut(length)) => sent(&mut stream, length),
+        Some(Fault::CutEnd(length)) => sent(&mut stream, reply.len() - length),
+        Some(Fault::Instead(text)) => answer(&mut stream, 200, "", text.as_bytes(), text.len()),
         _ => answer(&mut stream, 200, "", &reply, reply.len()),
     }
 }

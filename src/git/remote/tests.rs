@@ -306,13 +306,17 @@ fn ssh_is_the_users_own_and_asks_nothing() {
     );
     assert!(nobody.asked.lock().unwrap().is_empty());
     let asked = std::fs::read_to_string(pair.home.path().join("asked")).unwrap();
-    let is_right =
-        |line: &str| line.contains("-oBatchMode=yes") && line.contains("git@h.example.org");
+    let is_right = |line: &str| line.contains("-oBatchMode=yes") && line.contains("h.example.org");
     assert!(
         asked.lines().count() == 7 && asked.lines().all(is_right),
         "{asked}"
     );
-    assert!(asked.contains("-p 2222"), "{asked}");
+    assert!(asked.contains("-p 2222 h.example.org git-"), "{asked}");
+    // Who it is says the address, or else the configuration of ssh.
+    let named = asked
+        .lines()
+        .filter(|line| line.contains(" git@h.example.org git-"));
+    assert_eq!(named.count(), 3, "{asked}");
 }
 
 #[test]

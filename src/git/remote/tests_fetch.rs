@@ -391,3 +391,25 @@ fn a_work_tree_beside_the_repository_shares_what_is_cut() {
     let listed = remote.fetch(&own, &|name| name == MASTER, depth).unwrap();
     assert_eq!(case.keep(&listed), case.newest(1));
 }
+
+#[test]
+fn a_named_remote_is_fetched_from_where_git_fetches() {
+    let case = Case::new(2);
+    let mut config = case.here.config().unwrap();
+    config.set_str("remote.origin.url", "up:a.git").unwrap();
+    let base = format!(
+        "url.{}/.insteadOf",
+        case.pair.bare.parent().unwrap().display()
+    );
+    config.set_str(&base, "up:").unwrap();
+    std::fs::rename(&case.pair.bare, case.pair.bare.with_file_name("a.git")).unwrap();
+    config
+        .set_str("remote.origin.pushurl", "/srv/none.git")
+        .unwrap();
+    let (env, nobody) = (case.pair.env(), Fixed::default());
+    let here = Repository::open(case.here.path()).unwrap();
+    let remote = Remote::named(&here, "origin", &env, &nobody).unwrap();
+    let listed = remote.fetch(&here, &|name| name == MASTER, None).unwrap();
+    assert_eq!(case.keep(&listed), case.newest(2));
+    assert!(remote.shown() == "/srv/none.git" && remote.list().is_err());
+}

@@ -4,10 +4,12 @@ use git2::Oid;
 
 use super::address::HttpAddress;
 use super::error::Why;
-use super::http::Http;
+use super::http::{Http, proxy};
+use super::login::{Kind, Logins};
 use super::pushed::{Outcome, Pushed};
 use super::test_server::{Fault, Fixed, Pair, Server, Trouble};
 use super::{RefUpdate, Remote, RemoteError, Service};
+use crate::model::env::Env;
 
 const LIST: &str = "GET /a%20b.git/info/refs?service=git-receive-pack";
 const SEND: &str = "POST /a%20b.git/git-receive-pack";
@@ -108,6 +110,87 @@ fn a_wrong_token_ends_it_and_a_missing_one_is_said() {
     assert!(!pushed.address.contains("geheim"), "{}", pushed.address);
 }
 
+/// The logins of a run, with an address of its own.
+fn login_of(pair: &Pair, url: &str, variables: &[(&str, &str)]) -> String {
+    let home = pair.home.path().display().to_string();
+    let path = ("PATH", "/usr/local/bin:/usr/bin:/bin");
+    let all = [variables, &[("HOME", home.as_str()), path]].concat();
+    let env = Env::of(&all);
+    let logins = Logins::new(&env, Some(Kind::Gitlab), None, pair.home.path()).unwrap();
+    let remote = Remote::at(url, pair.home.path(), &env, &logins).unwrap();
+    match remote.list() {
+        Ok(_) => "taken".to_owned(),
+        Err(why) => why.why.to_string(),
+    }
+}
+
+#[test]
+fn the_login_of_an_address_counts_before_those_of_forges_and_behind_ours() {
+    let pair = Pair::new();
+    let server = serve(&pair, Some("geheim"), vec![]);
+    let address = |secret: &str| {
+        server
+            .url()
+            .replace("http://", &format!("http://bot:{secret}@"))
+    };
+    let ours = ("HAPTIC_SCAFFOLD_TOKEN", "falsch");
+    let usual = ("GITLAB_TOKEN", "falsch");
+    let named = |url: &str| url.replace("http://", "http://bot@");
+    assert_eq!(login_of(&pair, &address("geheim"), &[usual]), "taken");
+    let refused = login_of(&pair, &address("geheim"), &[ours, usual]);
+    assert!(
+        refused.contains("login of `HAPTIC_SCAFFOLD_TOKEN`"),
+        "{refused}"
+    );
+    let refused = login_of(&pair, &address("falsch"), &[("GITLAB_TOKEN", "geheim")]);
+    assert!(
+        refused.contains("login of the remote's address"),
+        "{refused}"
+    );
+    let refused = login_of(&pair, &named(&server.url()), &[usual]);
+    assert!(refused.contains("login of `GITLAB_TOKEN`"), "{refused}");
+    let usual = [("GITLAB_TOKEN", "geheim")];
+    assert_eq!(login_of(&pair, &named(&server.url()), &usual), "taken");
+}
+
+#[test]
+fn a_proxy_counts_as_for_curl() {
+    let of = |variables: &[(&str, &str)], url: &str| {
+        let origin = HttpAddress::parse(url).unwrap().origin;
+        let proxy = proxy(&Env::of(variables), &origin);
+        proxy.map(|proxy| proxy.map(|it| format!("{}:{}", it.host(), it.port())))
+    };
+    let is = |variables: &[(&str, &str)], url: &str, wanted: Option<&str>| {
+        let found = of(variables, url).unwrap();
+        assert_eq!(found.as_deref(), wanted, "{variables:?} {url}");
+    };
+    let (tls, plain) = ("https://git.example.org/a", "http://git.example.org/a");
+    let both = [("https_proxy", "one:3128"), ("http_proxy", "http://two:80")];
+    is(&both, tls, Some("one:3128"));
+    is(&both, plain, Some("two:80"));
+    is(&[("HTTP_PROXY", "one:1")], plain, None);
+    is(&[("HTTPS_PROXY", "one:1")], tls, Some("one:1"));
+    is(&[("ALL_PROXY", "one:1")], plain, Some("one:1"));
+    is(&[], tls, None);
+    let past = |exceptions| [("https_proxy", "one:1"), ("no_proxy", exceptions)];
+    for exceptions in [
+        "example.org",
+        ".example.org",
+        "x git.example.org",
+        "*",
+        "example.org:443",
+    ] {
+        is(&past(exceptions), tls, None);
+    }
+    for exceptions in ["it.example.org", "example.org:8443", "*.example.org"] {
+        is(&past(exceptions), tls, Some("one:1"));
+    }
+    is(&past("10.0.0.0/8"), "https://10.1.2.3/a", None);
+    is(&past("x"), "https://127.0.0.1/a", None);
+    let hidden = of(&[("https_proxy", "http://u:geheim@ h")], tls).unwrap_err();
+    assert!(!hidden.to_string().contains("geheim"), "{hidden}");
+}
+
 #[test]
 fn a_login_never_goes_to_another_host() {
     let pair = Pair::new();
@@ -196,7 +279,8 @@ fn plain_http_to_another_machine_gets_no_login() {
     };
     let asked = |address: &str| {
         let own = HttpAddress::parse(address).unwrap();
-        let mut http = Http::new(&own, Service::Receive, &login);
+        let env = Env::default();
+        let mut http = Http::new(&own, Service::Receive, &env, &login);
         http.log_in("")
     };
     assert_eq!(asked("http://git.invalid/a.git"), Err(Why::PlainLogin));
@@ -204,77 +288,6 @@ fn plain_http_to_another_machine_gets_no_login() {
     assert!(login.asked.lock().unwrap().is_empty());
     assert_eq!(asked("https://git.invalid/a.git"), Ok(()));
     assert_eq!(asked("http://127.0.0.1/a.git"), Ok(()));
-}
-
-#[test]
-fn a_connection_that_breaks_ends_in_the_same_one_push() {
-    let cut = |at| Fault::Cut(at);
-    let cases = [
-        (LIST, 1, Fault::ResetBefore, vec![LIST, LIST, SEND]),
-        (LIST, 1, cut(30), vec![LIST, LIST, SEND]),
-        // Not carried out: it is sent again.
-        (SEND, 1, Fault::ResetBefore, vec![LIST, SEND, LIST, SEND]),
-        (SEND, 1, status(502, "", ""), vec![LIST, SEND, LIST, SEND]),
-        // Carried out, and the answer lost: it isn't.
-        (SEND, 1, Fault::ResetAfter, vec![LIST, SEND, LIST]),
-        (SEND, 1, cut(20), vec![LIST, SEND, LIST]),
-        (SEND, 9, Fault::ResetAfter, vec![LIST, SEND, LIST]),
-        // Busy servers say that they did nothing.
-        (
-            LIST,
-            1,
-            status(503, "Retry-After: 1\r\n", ""),
-            vec![LIST, LIST, SEND],
-        ),
-        (
-            SEND,
-            1,
-            status(429, "Retry-After: 1\r\n", ""),
-            vec![LIST, SEND, SEND],
-        ),
-    ];
-    for (on, times, fault, requests) in cases {
-        let pair = Pair::new();
-        let one = pair.commit("one", &[]);
-        let what = format!("{fault:?} at {on}");
-        let server = serve(&pair, None, vec![trouble(on, times, fault)]);
-        let pushed = push(&pair, &server.url(), &Fixed::default(), one).unwrap();
-        assert_eq!(pushed.refs[0].outcome, Outcome::Done, "{what}");
-        assert_eq!(pair.there("refs/heads/a"), Some(one), "{what}");
-        assert_eq!(server.requests(), requests, "{what}");
-    }
-}
-
-#[test]
-fn a_network_that_stays_broken_is_said_and_nothing_is_claimed() {
-    let pair = Pair::new();
-    let one = pair.commit("one", &[]);
-    let nobody = Fixed::default();
-    let server = serve(&pair, None, vec![trouble(SEND, 9, Fault::ResetBefore)]);
-    let failed = push(&pair, &server.url(), &nobody, one).unwrap_err();
-    assert!(
-        failed.to_string().contains("the remote is unchanged"),
-        "{failed}"
-    );
-    assert_eq!(server.requests(), [LIST, SEND, LIST, SEND, LIST]);
-    let server = serve(&pair, None, vec![trouble(LIST, 9, Fault::ResetBefore)]);
-    let failed = push(&pair, &server.url(), &nobody, one).unwrap_err();
-    assert!(matches!(failed.why, Why::NoAnswer(_)), "{failed}");
-    assert_eq!(server.requests(), [LIST, LIST, LIST]);
-    // It is done, and after it nothing answers any more.
-    let troubles = vec![
-        trouble(SEND, 1, Fault::ResetAfter),
-        trouble("GET", 1, Fault::Pass),
-        trouble("GET", 9, Fault::ResetBefore),
-    ];
-    let server = serve(&pair, None, troubles);
-    let failed = push(&pair, &server.url(), &nobody, one).unwrap_err();
-    assert!(matches!(failed.why, Why::Unknown(_)), "{failed}");
-    assert!(
-        failed.to_string().contains("it may be done or not"),
-        "{failed}"
-    );
-    assert_eq!(pair.there("refs/heads/a"), Some(one));
 }
 
 #[test]
@@ -298,6 +311,13 @@ fn what_a_server_says_in_refusing_is_kept_with_a_next_step() {
             "Forbidden",
             "(status 403): Forbidden",
             "right to write",
+        ),
+        (
+            LIST,
+            500,
+            "no disk",
+            "unexpected status 500: no disk",
+            "administrator",
         ),
         (LIST, 418, "", "unexpected status 418", "administrator"),
         (LIST, 503, "x", "unexpected status 503: x", "administrator"),
