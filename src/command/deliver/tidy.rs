@@ -56,7 +56,7 @@ impl Delivery<'_> {
                 Err(problem) => return Ok(Some(problem)),
             }
         }
-        self.delete(repository, deleted, ui)
+        self.delete(repository, &deleted, ui)
     }
 
     /// Whether a branch has done its work. A request that is still open is closed first, where nothing asks for it any more.
@@ -116,10 +116,10 @@ impl Delivery<'_> {
     fn delete(
         &mut self,
         repository: &Repository,
-        branches: Vec<(String, Oid)>,
+        branches: &[(String, Oid)],
         ui: &mut Ui,
     ) -> Result<Option<Problem>> {
-        for (branch, _) in &branches {
+        for (branch, _) in branches {
             ui.notice(&format!("{branch}: deleted, its request has ended"));
         }
         if self.is_dry || branches.is_empty() {

@@ -33,6 +33,7 @@ use crate::git::branches::{Offered, Rebuild, check_room, offer, offers};
 use crate::git::target::Target;
 use crate::git::trees::GitTree;
 use crate::model::env::Env;
+use crate::model::repo_path::RepoPath;
 use crate::model::tree::Tree;
 use crate::pins::{Kind, Pin};
 use crate::plan::bundle::{Bundle, Kept};
@@ -134,11 +135,7 @@ impl<'a> Round<'a> {
         for unmet in policies.unmet(&found.joined.pins) {
             ui.warn(&unmet);
         }
-        for path in uncommitted(repository, &tree, &found.policies) {
-            ui.notice(&format!(
-                "`{path}` has changes that aren't committed: they don't count here"
-            ));
-        }
+        tell_uncommitted(repository, &tree, &found.policies, ui);
         for remark in upgrade.published.remarks() {
             ui.warn(remark);
         }
@@ -215,6 +212,19 @@ impl<'a> Round<'a> {
             })
         });
         offered.collect()
+    }
+}
+
+fn tell_uncommitted(
+    repository: &Repository,
+    tree: &dyn Tree,
+    policies: &[(RepoPath, String)],
+    ui: &mut Ui,
+) {
+    for path in uncommitted(repository, tree, policies) {
+        ui.notice(&format!(
+            "`{path}` has changes that aren't committed: they don't count here"
+        ));
     }
 }
 
