@@ -59,6 +59,43 @@ fn push(sim: &Sim, branch: &str, options: &[String]) {
 
 #[test]
 #[ignore = "needs python3 and the simulator"]
+fn real_simulated_gitlab_below_a_path_with_groups_in_groups() {
+    let Some(sim) = Sim::start_with(Kind::Gitlab, &["--gitlab-root", "/gitlab"]) else {
+        return;
+    };
+    let project = "co/project/ops/fleet";
+    sim.project(project);
+    // A group of the same name elsewhere is another one.
+    sim.project("ops/fleet");
+    let web = sim.at("gitlab");
+    assert!(web.ends_with("/gitlab"), "{web}");
+    let remote = format!("{web}/{project}.git");
+    let what = json!({"project": project, "branch": "haptic/x", "start_branch": "main", "files": {"b": "x"}, "message": "x"});
+    sim.tell("commit", &what);
+    for (count, typed) in ["", "/", "/api/v4", "/api/v4/"].into_iter().enumerate() {
+        let url = format!("{web}{typed}");
+        let told = Told {
+            kind: Some(Kind::Gitlab),
+            url: Some(&url),
+        };
+        let place = place(&remote, &told, &Env::default()).expect("a place");
+        assert_eq!((place.project.as_str(), &place.web), (project, &web));
+        let forge = sim.forge_with(&place, Some(&sim.token), "");
+        if count == 0 {
+            let made = forge.create(&new("haptic/x")).expect("opened").request;
+            assert!(
+                made.url.starts_with(&format!("{web}/{project}/")),
+                "{}",
+                made.url
+            );
+        }
+        assert_eq!(forge.open().expect("a list").len(), 1);
+    }
+    sim.assert_kept();
+}
+
+#[test]
+#[ignore = "needs python3 and the simulator"]
 fn real_simulated_push_options_open_a_request() {
     let Some(sim) = Sim::start(Kind::Gitlab) else {
         return;

@@ -31,10 +31,15 @@ struct Sim {
 
 impl Sim {
     fn start(kind: Kind) -> Option<Self> {
+        Self::start_with(kind, &[])
+    }
+
+    fn start_with(kind: Kind, arguments: &[&str]) -> Option<Self> {
         let (python, program) = (kit::program("python3")?, kit::file("sim/forge_sim.py")?);
         let mut child = Command::new(python)
             .arg(program)
             .args(["--kind", name(kind), "--max-seconds", "600"])
+            .args(arguments)
             .stdout(Stdio::piped())
             .spawn()
             .expect("starts");
