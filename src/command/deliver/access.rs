@@ -13,7 +13,7 @@ use crate::forge::detect::{self, Place, Told};
 use crate::forge::token::{self, Sources, Token};
 use crate::forge::{self, Forge, Kind, Trace};
 use crate::git::remote::Remote;
-use crate::git::remote::login::{self, GitLogin as _, Logins};
+use crate::git::remote::login::{self, Logins};
 use crate::git::target::Target;
 use crate::model::env::Env;
 use crate::world::World;
@@ -128,7 +128,7 @@ impl Access {
     /// When it would be readable on the way.
     pub fn token(&self) -> Result<Option<Token>> {
         let helper = |address: &str| {
-            let login = self.logins.basic(address)?;
+            let login = self.logins.of_helper(address)?;
             Token::new(&login.user, login.secret, login.source)
         };
         let sources = Sources {
