@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use super::deliver::DeliverArgs;
 use super::secrets::SecretArgs;
 
 /// What to do where a file has a text of somebody else's.
@@ -59,11 +60,15 @@ pub struct InitArgs {
     #[arg(long, value_name = "WHAT", default_value = "stop")]
     pub on_conflict: OnConflict,
     /// Write the files and leave the commit to you
-    #[arg(long, action = ArgAction::SetTrue)]
+    #[arg(long, action = ArgAction::SetTrue, conflicts_with_all = ["push", "open"])]
     pub no_commit: bool,
     /// Author of the commit; git's configuration counts where none is given
     #[arg(long, value_name = "NAME <MAIL>")]
     pub author: Option<String>,
+
+    /// Where the change goes.
+    #[command(flatten)]
+    pub deliver: DeliverArgs,
 }
 
 /// The questions that have flags.

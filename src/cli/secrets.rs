@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 
+use super::deliver::DeliverArgs;
 use super::init::OnConflict;
 
 /// Where values come from. None is ever an argument: arguments are seen by everyone on the machine.
@@ -113,6 +114,9 @@ pub struct RotateArgs {
     /// Values.
     #[command(flatten)]
     pub values: SecretArgs,
+    /// Where the change goes.
+    #[command(flatten)]
+    pub deliver: DeliverArgs,
 }
 
 /// `secrets trial-certificates`.

@@ -31,6 +31,8 @@ pub struct Places<'a> {
     pub config: Option<&'a Path>,
     /// Whether the folder of `flux bootstrap` may say where to write.
     pub may_follow_bootstrap: bool,
+    /// A bare repository that stands for the one of the folder.
+    pub bench: Option<&'a Path>,
 }
 
 /// What is there.
@@ -148,6 +150,9 @@ pub fn gather(places: &Places<'_>) -> Result<Gathered> {
 /// # Errors
 /// When the folder of `-C` isn't there, the target lies in a git directory, or it can't be opened.
 pub fn target(places: &Places<'_>) -> Result<Target> {
+    if let Some(bench) = places.bench {
+        return Target::around(bench);
+    }
     if !places.folder.is_dir() {
         return Err(
             Problem::usage(format!("there is no folder `{}`", places.folder.display()))

@@ -44,6 +44,7 @@ fn recorded_catalog(folder: &std::path::Path) -> Result<Catalog> {
         sub: None,
         config: None,
         may_follow_bootstrap: false,
+        bench: None,
     };
     let Ok(gathered) = gather(&places) else {
         return Ok(Catalog::embedded());

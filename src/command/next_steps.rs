@@ -27,6 +27,8 @@ pub struct NextSteps<'a> {
     pub place: &'a str,
     /// Whether the commit is left to the person.
     pub no_commit: bool,
+    /// Whether the commit is pushed.
+    pub is_pushed: bool,
 }
 
 impl NextSteps<'_> {
@@ -38,14 +40,15 @@ impl NextSteps<'_> {
         if self.change.writes().next().is_none() {
             return Ok(Vec::new());
         }
-        let mut steps = vec![if self.no_commit {
-            format!(
+        let mut steps = Vec::new();
+        if self.no_commit {
+            steps.push(format!(
                 "look at the files and commit them: git -C {} status",
                 self.here()
-            )
-        } else {
-            self.push()
-        }];
+            ));
+        } else if !self.is_pushed {
+            steps.push(self.push());
+        }
         let new = self.new_clusters();
         if !self.profile.secrets.is_empty()
             && self.answers.secrets == SecretsBy::Manual

@@ -25,6 +25,7 @@ mod forge_contract;
 mod forges;
 mod git;
 mod golden;
+mod init_delivery;
 mod interrupted;
 mod kit;
 mod leaks;

@@ -90,18 +90,35 @@ impl Access {
     /// # Errors
     /// When it can't be asked, or has no branch to build on.
     pub fn reach(&self, arguments: &DeliverArgs, target: &Target) -> Result<Reached<'_>> {
+        let Target::Existing(repository) = target else {
+            return Err(no_remote(target).into());
+        };
+        // What is cut off stays so, but for our own branches.
+        let depth = repository
+            .is_shallow()
+            .then_some(NonZeroU32::MIN.saturating_add(1));
+        self.reach_into(arguments, target, repository, depth)
+    }
+
+    /// Looks at the remote of one repository from another, where what comes is worked on.
+    ///
+    /// # Errors
+    /// As [`Access::reach`].
+    pub fn reach_into(
+        &self,
+        arguments: &DeliverArgs,
+        target: &Target,
+        bench: &Repository,
+        depth: Option<NonZeroU32>,
+    ) -> Result<Reached<'_>> {
         let name = remote_name(arguments, target)?;
         let Target::Existing(repository) = target else {
             return Err(no_remote(target).into());
         };
         let remote = self.named(repository, &name)?;
         let base = arguments.place.base.as_deref();
-        // What is cut off stays so, but for our own branches.
-        let depth = repository
-            .is_shallow()
-            .then_some(NonZeroU32::MIN.saturating_add(1));
         let head = target.head()?;
-        Reached::look(repository, (&name, remote), (base, head.as_ref()), depth)
+        Reached::look(bench, (&name, remote), (base, head.as_ref()), depth)
     }
 
     /// The remote of a repository by its name.

@@ -20,7 +20,6 @@ use self::access::Access;
 use self::lookups::Lookups;
 use self::reach::Reached;
 use self::told::{Delivered, Told, Verdict};
-use super::policies::Policies;
 use crate::error::Problem;
 use crate::forge::error::ForgeError;
 use crate::forge::{Able, Kind};
@@ -108,11 +107,11 @@ impl<'a> Delivery<'a> {
     pub fn opening(
         mut self,
         repository: &Repository,
-        policies: &Policies,
+        policy: RequestPolicy,
         opens: bool,
         ui: &Ui,
     ) -> Result<Self> {
-        self.policy = policies.requests.clone();
+        self.policy = policy;
         if opens && self.access.is_by_options()? {
             self.opening = Opening::PushOptions;
         } else if opens {

@@ -1,8 +1,10 @@
 //! `init`: renders a layout into a repository and commits it.
 
 mod answer;
+mod bench;
 mod checks;
 mod own_values;
+mod push;
 mod rotation;
 mod show;
 
@@ -12,7 +14,10 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
+use self::bench::Bench;
 use super::author::Author;
+use super::deliver::Delivery;
+use super::deliver::reach::Reached;
 use super::files;
 use super::gather::{self, Gathered, Places, gather};
 use super::inputs::Inputs;
@@ -20,6 +25,7 @@ use super::next_steps::NextSteps;
 use super::sealing::{Sealed, Sealer};
 use super::versions::Chosen;
 use crate::cli::Common;
+use crate::cli::deliver::DeliverArgs;
 use crate::cli::init::{InitArgs, OnConflict as Flag};
 use crate::error::{ExitStatus, Problem};
 use crate::git::apply::{self, Applied};
@@ -57,11 +63,13 @@ pub fn run(
         sub: arguments.path.as_deref(),
         config: config.as_deref(),
         may_follow_bootstrap: is_flux(arguments),
+        bench: None,
     };
     if !common.dry_run {
         recover_first(&places)?;
     }
-    let gathered = gather(&places)?;
+    let bench = Bench::of(&arguments.deliver, &places, world)?;
+    let (gathered, reached) = gathered(bench.as_ref(), &arguments.deliver, places)?;
     gathered.notices.iter().for_each(|notice| ui.notice(notice));
     let catalog = catalog(arguments, &gathered, world)?;
     let mut init = Init {
@@ -74,6 +82,8 @@ pub fn run(
         last: LastRun::of(&gathered, &catalog),
         rotation: None,
         is_init: true,
+        delivery: delivery(bench.as_ref(), reached, common),
+        bench: bench.as_ref(),
     };
     let answered = init.answer()?;
     init.say_details(&answered);
@@ -90,6 +100,30 @@ fn is_flux(arguments: &InitArgs) -> bool {
         .as_ref()
         .or(arguments.provider.as_ref())
         .is_some_and(names_flux)
+}
+
+/// What is there: of the remote's branch, where a request is to be opened.
+fn gathered<'b>(
+    bench: Option<&'b Bench>,
+    deliver: &DeliverArgs,
+    places: Places<'_>,
+) -> Result<(Gathered, Option<Reached<'b>>)> {
+    match bench {
+        None => Ok((gather(&places)?, None)),
+        Some(bench) => {
+            let reached = bench.reach(deliver)?;
+            Ok((gather(&bench.places(places))?, Some(reached)))
+        }
+    }
+}
+
+fn delivery<'b>(
+    bench: Option<&'b Bench>,
+    reached: Option<Reached<'b>>,
+    common: &Common,
+) -> Option<Delivery<'b>> {
+    let (bench, reached) = (bench?, reached?);
+    Some(Delivery::new(&bench.access, reached, common.dry_run))
 }
 
 /// What an earlier run left half-way is put right before anything is looked at.
@@ -162,6 +196,9 @@ struct Init<'a> {
     rotation: Option<&'a Rotation<'a>>,
     /// Whether it is `init` itself.
     is_init: bool,
+    /// Where the change goes, when a request is to be opened.
+    delivery: Option<Delivery<'a>>,
+    bench: Option<&'a Bench>,
 }
 
 /// Every answer, and the version of each cluster.
@@ -261,10 +298,12 @@ impl Init<'_> {
 
     /// Seals the Secrets that stand in Git and aren't there yet.
     fn seal(&mut self, answers: &Answers, files: &[Rendered]) -> Result<Sealed> {
+        let here = self.bench.map_or(self.gathered, |bench| &bench.here);
+        let place = here.target.place();
         let inputs = Inputs {
             arguments: &self.arguments.values,
             folder: &self.world.folder,
-            repository: Some(self.gathered.target.place()),
+            repository: Some(place),
             next_ca: self
                 .rotation
                 .and_then(|rotation| rotation.signed_by.as_deref()),
@@ -281,9 +320,22 @@ impl Init<'_> {
             replaces: self.arguments.on_conflict == Flag::Replace,
             compares: self.is_init,
         };
-        let tree = self.gathered.target.tree()?;
         let again = |file: &Rendered| self.rotation.is_some_and(|rotation| (rotation.again)(file));
-        sealer.seal(files, tree.as_ref(), &again, self.ui)
+        let offered = self.offered_files(files)?;
+        let tree = self.gathered.target.tree()?;
+        let open: Vec<Rendered> = files
+            .iter()
+            .filter(|file| !offered.contains_key(&file.path))
+            .cloned()
+            .collect();
+        let mut sealed = sealer.seal(&open, tree.as_ref(), &again, self.ui)?;
+        sealed.extend(offered);
+        Ok(sealed)
+    }
+
+    /// The repository that the person is in.
+    fn here(&self) -> &Gathered {
+        self.bench.map_or(self.gathered, |bench| &bench.here)
     }
 
     /// What the answers of the last run said about files that are still there.
@@ -351,6 +403,10 @@ impl Init<'_> {
                 .unwrap_or_default();
             self.ui.notice(&format!("version {version}: {why}"));
         }
+        if let (Some(bench), Some(delivery)) = (self.bench, self.delivery.take()) {
+            return self.opened(answered, change, bench, delivery);
+        }
+        let push = self.push_ahead(answered)?;
         let applied = if self.common.dry_run {
             Applied {
                 commit: None,
@@ -367,12 +423,17 @@ impl Init<'_> {
             change,
             place: &self.place(),
             no_commit: self.arguments.no_commit,
+            is_pushed: push.is_some(),
         };
         let steps = rotated.map_or_else(|| plan.list(), Ok)?;
-        let told = if self.common.quiet {
+        let mut told = if self.common.quiet {
             String::new()
         } else {
             self.told(answered, change, &applied, &steps)
+        };
+        let problem = match push {
+            Some(push) if !self.common.dry_run => self.push(&push, &mut told)?,
+            _ => None,
         };
         if let Some(command) = &answered.command {
             self.ui.notice(&format!("\nthe same again: {command}"));
@@ -381,11 +442,14 @@ impl Init<'_> {
         json.insert("versions".into(), json!(answered.chosen.versions));
         json.insert("version_why".into(), json!(answered.chosen.why));
         json.insert("next_steps".into(), json!(steps));
+        let status = problem
+            .as_ref()
+            .map_or(ExitStatus::Done, |problem: &Problem| problem.status);
         Ok(Outcome {
-            status: ExitStatus::Done,
+            status,
             text: told,
             json,
-            problem: None,
+            problem,
             lists: Vec::new(),
         })
     }
@@ -421,7 +485,7 @@ impl Init<'_> {
             (None, None) => {
                 let canonical =
                     |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-                let place = self.gathered.target.place();
+                let place = self.here().target.place();
                 if canonical(place) == canonical(&self.world.folder) {
                     ".".to_owned()
                 } else {

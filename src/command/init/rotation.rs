@@ -2,11 +2,12 @@
 
 use anyhow::Result;
 
-use super::{Init, LastRun, catalog, recover_first};
+use super::bench::Bench;
+use super::{Init, LastRun, catalog, delivery, gathered, recover_first};
 use crate::cli::Common;
 use crate::cli::init::InitArgs;
 use crate::command::files;
-use crate::command::gather::{Gathered, Places, gather};
+use crate::command::gather::{Gathered, Places};
 use crate::error::{ExitStatus, Problem};
 use crate::git::target::Target;
 use crate::git::trees::GitTree;
@@ -53,11 +54,16 @@ pub(in crate::command) fn rotate(
         sub: arguments.path.as_deref(),
         config: config.as_deref(),
         may_follow_bootstrap: false,
+        bench: None,
     };
     if !common.dry_run {
         recover_first(&places)?;
     }
-    let gathered = gather(&places)?;
+    let bench = Bench::of(&arguments.deliver, &places, world)?;
+    let (gathered, reached) = gathered(bench.as_ref(), &arguments.deliver, places)?;
+    if let (Some(bench), Some(reached)) = (&bench, &reached) {
+        bench.check_same(reached)?;
+    }
     let catalog = catalog(arguments, &gathered, world)?;
     let common = Common {
         yes: true,
@@ -73,6 +79,8 @@ pub(in crate::command) fn rotate(
         last: LastRun::of(&gathered, &catalog),
         rotation: None,
         is_init: false,
+        delivery: delivery(bench.as_ref(), reached, &common),
+        bench: bench.as_ref(),
     };
     init.refuse_pending()?;
     let answered = init.answer()?;

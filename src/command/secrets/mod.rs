@@ -70,6 +70,7 @@ impl Repo {
             sub: path,
             config: config.as_deref(),
             may_follow_bootstrap: false,
+            bench: None,
         })?;
         let catalog = catalog(&InitArgs::default(), &gathered, world)?;
         let Some(last) = LastRun::of(&gathered, &catalog) else {

@@ -36,6 +36,7 @@ pub(super) fn run(
         author: arguments.author.clone(),
         values: arguments.values.clone(),
         on_conflict: arguments.on_conflict,
+        deliver: arguments.deliver.clone(),
         ..InitArgs::default()
     };
     let cluster = arguments.cluster.clone();

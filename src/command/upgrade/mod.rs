@@ -112,7 +112,9 @@ impl<'a> Round<'a> {
         let policies = Policies::read(&found.policies, config.as_deref())?;
         check_environments(arguments, &policies)?;
         let mut delivery = match delivery {
-            Some((delivery, opens)) => Some(delivery.opening(repository, &policies, opens, ui)?),
+            Some((delivery, opens)) => {
+                Some(delivery.opening(repository, policies.requests.clone(), opens, ui)?)
+            }
             None => None,
         };
         let versions = arguments

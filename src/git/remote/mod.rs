@@ -113,11 +113,27 @@ enum Connection<'a> {
 }
 
 impl<'a> Remote<'a> {
-    /// A remote by its address; a relative path starts at `folder`.
+    /// A remote by its address; a relative path starts at `folder`. `insteadOf` and `core.sshCommand` of the user's git configuration count.
     ///
     /// # Errors
     /// When the address isn't one that is asked.
     pub fn at(
+        address: &str,
+        folder: &Path,
+        env: &'a Env,
+        login: &'a dyn GitLogin,
+    ) -> Result<Self, RemoteError> {
+        let config = target::config(None, env).ok();
+        let ssh = config
+            .as_ref()
+            .and_then(|config| config.get_string("core.sshCommand").ok());
+        let rewritten = config.and_then(|config| rewritten::usual(&config, address).ok());
+        let mut it = Self::as_written(rewritten.as_deref().unwrap_or(address), folder, env, login)?;
+        it.ssh = ssh.filter(|command| !command.is_empty());
+        Ok(it)
+    }
+
+    fn as_written(
         address: &str,
         folder: &Path,
         env: &'a Env,
@@ -159,7 +175,7 @@ impl<'a> Remote<'a> {
         let Some((first, others)) = addresses.split_first() else {
             return Err(local(git2::Error::from_str("it has no address")));
         };
-        let mut it = Self::at(first, folder, env, login)?;
+        let mut it = Self::as_written(first, folder, env, login)?;
         let others = others.iter().map(|other| parse(other, folder));
         it.others = others.collect::<Result<_, _>>()?;
         let source = rewritten::fetch_address(&config, name).map_err(local)?;

@@ -51,7 +51,11 @@ fn all(config: &Config, remote: &str, key: &str) -> Result<Vec<String>, git2::Er
     Ok(found)
 }
 
-fn usual(config: &Config, address: &str) -> Result<String, git2::Error> {
+/// An address as it is used for fetching.
+///
+/// # Errors
+/// When the configuration can't be read.
+pub(super) fn usual(config: &Config, address: &str) -> Result<String, git2::Error> {
     let new = rewritten(config, address, "insteadof")?;
     Ok(new.unwrap_or_else(|| address.to_owned()))
 }
