@@ -114,6 +114,11 @@ impl Policies {
             .any(|version| self.none.has_rejected(version))
     }
 
+    /// What was rejected, and why: one line each.
+    pub fn rejected(&self) -> Vec<String> {
+        self.none.rejected()
+    }
+
     /// The names of all environments.
     pub fn environments(&self) -> Vec<&str> {
         let all = self.all.iter().flat_map(|(_, policy)| &policy.environments);

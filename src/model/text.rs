@@ -29,6 +29,21 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     escape(text, odd)
 }
 
+/// A text from elsewhere as it may stand in a request or an issue: on one line, without names that call people, references to other requests, and HTML.
+pub fn plain(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut plain = words.join(" ");
+    for (sign, instead) in [
+        ("<", "&lt;"),
+        ("@", "@\u{200b}"),
+        ("#", "#\u{200b}"),
+        ("!", "!\u{200b}"),
+    ] {
+        plain = plain.replace(sign, instead);
+    }
+    plain
+}
+
 /// Control characters, line ends of Unicode, and marks of direction.
 fn is_odd(c: char) -> bool {
     c.is_control()

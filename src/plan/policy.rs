@@ -140,6 +140,13 @@ impl Policy {
         lenient_version(version).is_some_and(|version| all.any(|one| *one == version))
     }
 
+    /// What was rejected, and why: one line each.
+    pub fn rejected(&self) -> Vec<String> {
+        let all = self.rejected.iter();
+        all.map(|(chart, version, why)| format!("{chart} {version}: {why}"))
+            .collect()
+    }
+
     /// Lets the paths of its environments also be seen from the folder of its file.
     pub fn seen_from(&mut self, folder: &RepoPath) {
         for stage in &mut self.environments {

@@ -18,6 +18,7 @@ mod bad_secrets;
 mod charts;
 mod cli;
 mod cluster;
+mod dashboard;
 mod docs;
 mod env;
 mod fake_cluster;

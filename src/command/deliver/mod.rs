@@ -4,6 +4,7 @@
 //! anywhere is finished by the next one. Looked at first, then pushed, then the requests: nothing is opened for a branch that isn't there.
 
 pub mod access;
+mod dashboard;
 pub mod lookups;
 mod push;
 pub mod reach;
@@ -33,6 +34,7 @@ use crate::plan::request::{Step, duplicates, edited, step, withdrawn};
 use crate::plan::schedule::Schedule;
 use crate::ui::Ui;
 
+pub use self::dashboard::Listed;
 pub use self::tidy::Wanted;
 
 /// How requests are opened.

@@ -20,7 +20,7 @@ use self::subjects::Subject;
 use super::author::Author;
 use super::deliver::access::Access;
 use super::deliver::told::{Delivered, Told};
-use super::deliver::{Delivery, Wanted};
+use super::deliver::{Delivery, Listed, Wanted};
 use super::files;
 use super::pin_files::from_tree;
 use super::pins::{chart_of, unknown, unplaced};
@@ -156,24 +156,21 @@ impl<'a> Round<'a> {
         };
         let offer =
             |change: &Change| offer(repository, change, (base, rebuild), &author.commit(world));
-        let is_all = unasked.is_none()
-            && arguments.charts.is_empty()
+        let is_whole = arguments.charts.is_empty()
             && arguments.environments.is_empty()
             && arguments.limit.is_none()
             && !upgrade.published.is_nobody();
+        let is_all = is_whole && unasked.is_none();
         let (told, refused) = match &mut delivery {
             None => (self.offered(&planned.changes, &offer)?, None),
             Some(delivery) => {
-                let changes = &planned.changes;
-                let (told, mut refused) = delivery.deliver(repository, changes, &offer, ui)?;
-                let wanted = Wanted {
-                    staying: &planned.staying,
-                    is_rejected: &|versions| policies.have_rejected(versions),
-                    is_all,
+                let facts = Facts {
+                    planned: &planned,
+                    policies: &policies,
+                    unasked: unasked.as_ref(),
+                    is_whole,
                 };
-                let left = delivery.tidy(repository, &told, &wanted, ui)?;
-                refused = refused.or(left);
-                (told, refused)
+                delivered(delivery, repository, &facts, &offer, ui)?
             }
         };
         warn_left_alone(&told, ui);
@@ -215,6 +212,52 @@ impl<'a> Round<'a> {
         });
         offered.collect()
     }
+}
+
+/// What a run found out.
+struct Facts<'p, 'a> {
+    planned: &'p Planned,
+    policies: &'a Policies,
+    /// What couldn't be asked about.
+    unasked: Option<&'a Problem>,
+    /// Whether all of the repository was looked at.
+    is_whole: bool,
+}
+
+/// Delivers what was planned, takes away what nothing asks for any more, and lists all.
+fn delivered<'c>(
+    delivery: &mut Delivery<'_>,
+    repository: &Repository,
+    facts: &Facts<'c, '_>,
+    offer: &dyn Fn(&Change) -> Result<Offered>,
+    ui: &mut Ui,
+) -> Result<(Vec<Delivered<'c>>, Option<Problem>)> {
+    let Facts {
+        planned, policies, ..
+    } = facts;
+    let (told, mut refused) = delivery.deliver(repository, &planned.changes, offer, ui)?;
+    let wanted = Wanted {
+        staying: &planned.staying,
+        is_rejected: &|versions| policies.have_rejected(versions),
+        is_all: facts.is_whole && facts.unasked.is_none(),
+    };
+    let left = delivery.tidy(repository, &told, &wanted, ui)?;
+    refused = refused.or(left);
+    if facts.is_whole {
+        let unknown = facts.unasked.map(|problem| problem.message.lines().skip(1));
+        let listed = Listed {
+            delivered: &told,
+            kept: &planned.kept,
+            rejected: &policies.rejected(),
+            unknown: &unknown
+                .into_iter()
+                .flatten()
+                .map(str::to_owned)
+                .collect::<Vec<_>>(),
+        };
+        refused = refused.or(delivery.dashboard(&listed, ui).err());
+    }
+    Ok((told, refused))
 }
 
 fn tell_uncommitted(

@@ -14,6 +14,7 @@ use crate::helm;
 use crate::model::chart::ChartRef;
 use crate::model::env::Env;
 use crate::model::range::lenient_version;
+use crate::model::text;
 use crate::model::tree::Tree;
 use crate::plan::bundle::{Bundle, Move};
 use crate::plan::chart_files::ChartFiles;
@@ -144,19 +145,11 @@ fn notes(
     (!text.is_empty()).then(|| section(title, text, false))
 }
 
-/// A chart's words as they may stand in a request: on one line, without names that call people, references to other requests, and HTML.
+/// A chart's words, and no more of them than a line takes.
 fn plain(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let mut plain: String = words.join(" ").chars().take(MOST_LINE).collect();
-    for (sign, instead) in [
-        ("<", "&lt;"),
-        ("@", "@\u{200b}"),
-        ("#", "#\u{200b}"),
-        ("!", "!\u{200b}"),
-    ] {
-        plain = plain.replace(sign, instead);
-    }
-    plain
+    let words: String = words.join(" ").chars().take(MOST_LINE).collect();
+    text::plain(&words)
 }
 
 fn refusals(one: &Move, archive: &[u8], values: &Value) -> Vec<String> {
