@@ -172,3 +172,90 @@ fn pushes_over_ssh_with_a_key_and_known_hosts() {
     let absent = own.push(&format!("{}/team/x.git", server.at("ssh")), None, next);
     assert!(absent.expect_err("absent").contains("Repository not found"));
 }
+
+/// A clone whose remote is at an address, with a pin, pushed there by git itself into the server's folder.
+fn clone_of(test: &TestEnv, server: &GitServer, address: &str, folder: &str) {
+    let bare = format!("{}/team/{folder}.git", server.at("root"));
+    test.program("git", &["init", "-q", "--bare", "-b", "main", &bare], "");
+    test.write(
+        &format!("{folder}/web.yaml"),
+        "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec:\n  chart:\n    spec:\n      chart: web\n      version: 1.0.0\n      sourceRef: {kind: HelmRepository, name: all}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: all, namespace: apps}\nspec: {url: https://charts.example.org/all}\n",
+    );
+    test.git(folder, &["init", "-q", "-b", "main"]);
+    test.git(folder, &["add", "-A"]);
+    test.git(folder, &["commit", "-qm", "First"]);
+    test.git(folder, &["push", "-q", &bare, "main"]);
+    test.git(folder, &["remote", "add", "origin", address]);
+}
+
+#[test]
+#[ignore = "needs real programs: cargo test -- --ignored"]
+fn commands_reach_gits_own_servers() {
+    let test = TestEnv::new();
+    let auth = format!("bot:{SECRET}");
+    let Some(server) = GitServer::start(&test, &["--auth", &auth, "--ssh"]) else {
+        return;
+    };
+    test.write("versions.yaml", "web: [1.0.0, 1.1.0]\n");
+    let test = test
+        .var("HAPTIC_SCAFFOLD_TOKEN", SECRET)
+        .var("GIT_SSH_COMMAND", server.at("ssh_command"));
+    // The server knows one user, and takes no token beside any name.
+    let http = server.at("url").replace("://", "://bot@");
+    for (folder, base) in [("http", http.as_str()), ("ssh", server.at("ssh"))] {
+        let address = format!("{base}/team/{folder}.git");
+        clone_of(&test, &server, &address, folder);
+        let refs = || {
+            let bare = format!("{}/team/{folder}.git", server.at("root"));
+            let run = test.program("git", &["-C", &bare, "for-each-ref"], "");
+            run.stdout
+        };
+        let upgrade = [
+            "-C",
+            folder,
+            "upgrade",
+            "--push",
+            "--versions",
+            "versions.yaml",
+        ];
+        let run = test.expect(0, &upgrade);
+        assert!(!(run.stdout + &run.stderr).contains(SECRET));
+        let pushed = refs();
+        assert!(
+            pushed.contains("refs/heads/haptic-scaffold/upgrade-web"),
+            "{pushed}"
+        );
+        test.expect(0, &upgrade);
+        assert_eq!(refs(), pushed);
+        test.write("newer.yaml", "web: [1.0.0, 1.1.0, 1.2.0]\n");
+        let run = test.expect(
+            0,
+            &[
+                "-C",
+                folder,
+                "upgrade",
+                "--push",
+                "-vv",
+                "--versions",
+                "newer.yaml",
+            ],
+        );
+        assert_ne!(refs(), pushed);
+        assert!(!(run.stdout + &run.stderr).contains(SECRET));
+        // The server's own words are shown, and nothing is called done.
+        let refuse =
+            json!({"repo": format!("team/{folder}.git"), "message": "GL-HOOK-ERR: needs ticket"});
+        server.tell("refuse", &refuse);
+        test.write("newest.yaml", "web: [1.3.0]\n");
+        let arguments = [
+            "-C",
+            folder,
+            "upgrade",
+            "--push",
+            "--versions",
+            "newest.yaml",
+        ];
+        let run = test.expect(4, &arguments);
+        assert!(run.stderr.contains("needs ticket"), "{}", run.stderr);
+    }
+}
