@@ -132,6 +132,7 @@ fn known_flags(env: &TestEnv) -> BTreeSet<String> {
         &["schema", "--help"],
         &["pins", "--help"],
         &["upgrade", "--help"],
+        &["bot", "run", "--help"],
         &["secrets", "list", "--help"],
         &["secrets", "apply", "--help"],
         &["secrets", "script", "--help"],
@@ -187,7 +188,9 @@ fn every_flag_is_used_by_a_test() {
 fn help_says_what_each_command_does() {
     let env = TestEnv::new();
     let help = env.expect(0, &["--help"]).stdout;
-    for command in ["init", "layouts", "schema", "pins", "upgrade", "secrets"] {
+    for command in [
+        "init", "layouts", "schema", "pins", "upgrade", "bot", "secrets",
+    ] {
         assert!(help.contains(&format!("  {command}")), "{help}");
     }
     assert!(
