@@ -148,7 +148,7 @@ fn the_list_is_taken_from_standard_input_too() {
     assert!(done.iter().all(|one| one.1 == "created"), "{done:?}");
     let none = env.program(program, &arguments, "# nothing\n");
     assert_eq!(none.code, 2);
-    assert!(none.stderr.contains("there is no repository in the list"));
+    assert!(none.stdout.contains("there is no repository in the list"));
     env.expect(2, &["bot", "run"]);
     env.expect(2, &["bot", "run", "one", "--repos", "repos.txt"]);
     env.expect(2, &["bot", "run", "one", "--jobs", "0"]);
@@ -219,6 +219,7 @@ fn one_token_is_not_given_to_several_hosts() {
     let mut arguments = vec!["bot", "run", "--offline"];
     arguments.extend(repos);
     let refused = with.expect(2, &arguments);
+    assert!(!refused.stderr.contains("git@"), "{}", refused.stderr);
     let words = [
         "one token would be sent to 2 hosts",
         "a.example.org, b.example.org",
@@ -232,6 +233,20 @@ fn one_token_is_not_given_to_several_hosts() {
     arguments.extend(["--token-file", "token"]);
     let refused = env.expect(2, &arguments);
     assert!(refused.stderr.contains("2 hosts"), "{}", refused.stderr);
+    // A clone's only remote counts by whatever name it has.
+    let env = scene(&["one"]).var("HAPTIC_SCAFFOLD_TOKEN", "geheim");
+    env.git("one", &["remote", "remove", "origin"]);
+    env.git("one", &["remote", "add", "up", "git@b.example.org:x/y.git"]);
+    let refused = env.expect(2, &["bot", "run", "--offline", "one", repos[0]]);
+    assert!(refused.stderr.contains("2 hosts"), "{}", refused.stderr);
+    // One host in two spellings is one.
+    let same = ["https://b.example.org/x/y.git", "git@b.example.org:x/z.git"];
+    let told = env.expect(1, &["bot", "run", "--offline", same[0], same[1]]);
+    assert!(
+        told.stderr.contains("2 of 2 repositories failed"),
+        "{}",
+        told.stderr
+    );
 }
 
 #[test]

@@ -21,6 +21,7 @@ pub(crate) fn pair(env: &TestEnv, name: &str, charts: &[&str]) {
     commit(env, name, "Start");
     let bare = format!("../{name}.git");
     env.git(name, &["clone", "-q", "--bare", ".", &bare]);
+    env.git(&format!("{name}.git"), &["remote", "remove", "origin"]);
     env.git(name, &["remote", "add", "origin", &bare]);
     env.git(name, &["fetch", "-q"]);
 }
@@ -377,7 +378,10 @@ fn a_base_beside_the_default_branch_is_built_on_and_aimed_at() {
 #[test]
 fn what_stands_in_the_way_of_a_push_is_said_with_the_next_step() {
     let env = scene();
-    env.git("repo", &["remote", "rename", "-q", "origin", "one"]);
+    env.git(
+        "repo",
+        &["remote", "rename", "--no-progress", "origin", "one"],
+    );
     // The only remote is the one.
     one(&env, &["--push", "--dry-run"], 0);
     env.git("repo", &["remote", "add", "two", "../repo.git"]);
@@ -558,8 +562,8 @@ fn a_token_file_that_holds_no_token_is_refused_without_a_word_of_it() {
             };
             env.git("repo", &["remote", "set-url", "origin", address]);
             let arguments = ["--open", "--forge", forge, "--token-file", file];
-            let ran = run(&env, &arguments, 2);
-            said(&ran, &[file]);
+            let ran = run(&env, &arguments, 3);
+            said(&ran, &[file, "cannot read a token"]);
             let all = format!("{}{}", ran.stdout, ran.stderr);
             assert!(!all.contains("geheim"), "{all}");
         }
@@ -649,4 +653,64 @@ fn a_branch_is_always_rebuilt_where_the_policy_says_so() {
     assert_eq!(rebuilt["request"]["number"], 1);
     let parent = tip(&env, "repo.git", &format!("{BRANCH}^"));
     assert_eq!(parent, tip(&env, "repo.git", "main"));
+}
+
+/// Has the remote be one of GitLab's: reached over SSH, takes options of a push, says which request they opened.
+fn as_gitlab(env: &TestEnv) {
+    let ssh = format!(
+        "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$(echo \"$last\" | sed \"s#'/*team/#'{}/#\")\"\n",
+        env.work().display()
+    );
+    env.write("ssh", &ssh);
+    env.mode("ssh", 0o755);
+    let program = env.path("ssh").display().to_string();
+    env.git("repo", &["config", "core.sshCommand", &program]);
+    let address = "git@gitlab.example.org:team/repo.git";
+    env.git("repo", &["remote", "set-url", "origin", address]);
+    env.git(
+        "repo.git",
+        &["config", "receive.advertisePushOptions", "true"],
+    );
+    let hook = "#!/bin/sh\ni=0\nwhile [ $i -lt \"${GIT_PUSH_OPTION_COUNT:-0}\" ]; do eval \"echo \\\"\\$GIT_PUSH_OPTION_$i\\\"\" >> options; i=$((i+1)); done\n\
+        echo 'View merge request:' >&2\necho '  https://gitlab.example.org/team/repo/-/merge_requests/7' >&2\n";
+    env.write("repo.git/hooks/post-receive", hook);
+    env.mode("repo.git/hooks/post-receive", 0o755);
+}
+
+#[test]
+fn without_a_token_gitlab_opens_the_request_by_the_push_itself() {
+    let env = scene();
+    as_gitlab(&env);
+    put_policy(&env, "  labels: [bot]\n  reviewers: [somebody]\n");
+    let ran = run(&env, &["--open"], 0);
+    let mut json = ran.json();
+    let change = json["changes"][0].take();
+    assert_eq!(
+        change["request"],
+        serde_json::json!({
+            "forge": "gitlab", "number": 7, "verdict": "created", "why": null,
+            "url": "https://gitlab.example.org/team/repo/-/merge_requests/7",
+        })
+    );
+    said(&ran, &["reviewer `somebody`"]);
+    let options = env.read("repo.git/options");
+    for line in [
+        "merge_request.create",
+        "merge_request.target=main",
+        "merge_request.title=Upgrade web to 1.1.0",
+        "merge_request.label=bot",
+    ] {
+        assert!(options.lines().any(|one| one == line), "{line}: {options}");
+    }
+    let again = one(&env, &["--open"], 0);
+    assert_eq!(again["commit"], change["commit"]);
+    assert_eq!(again["request"]["verdict"], "same");
+    assert_eq!(again["request"]["number"], Value::Null);
+    assert!(again["request"]["why"].is_string());
+    assert_eq!(env.read("repo.git/options"), options);
+    // The schedule counts as where a forge is asked.
+    put_policy(&env, &format!("  schedule: ['{}']\n", day(3)));
+    env.write("versions.yaml", "web: ['1.2.0']\n");
+    said(&run(&env, &["--open"], 0), &["it waits for its time"]);
+    assert_eq!(env.read("repo.git/options"), options);
 }
