@@ -262,6 +262,15 @@ fn a_closed_request_means_not_this_version() {
     assert_eq!(newer["request"]["verdict"], "created");
     assert_eq!(newer["request"]["number"], 2);
     assert_eq!(env.read(&request_file(1)), text);
+    // Without what says what it was about, a closed request is nobody's "no" any more.
+    put_state(&env, 2, "closed");
+    assert_eq!(one(&env, &["--open"], 0)["request"]["verdict"], "closed");
+    let text = env.read(&request_file(2));
+    let (own, _) = text
+        .split_once("<!-- haptic-scaffold")
+        .expect("the comment");
+    env.write(&request_file(2), own);
+    assert_eq!(one(&env, &["--open"], 0)["request"]["number"], 3);
 }
 
 #[test]
