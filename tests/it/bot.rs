@@ -298,3 +298,40 @@ fn the_policy_of_requests_is_read_from_the_base_of_what_is_fetched() {
     assert!(text.contains("\"bot\""), "{text}");
     assert!(text.contains("draft: true\n"), "{text}");
 }
+
+#[test]
+fn a_history_comes_whole_where_an_environment_waits_for_another() {
+    let env = TestEnv::new();
+    pair(&env, "one", &["web"]);
+    let old = env.read("one/apps/web.yaml");
+    let new = old.replace("1.0.0", "1.1.0");
+    env.write("one/staging/web.yaml", &new);
+    env.write("one/prod/web.yaml", &old);
+    env.write(
+        "one/.haptic-scaffold.yaml",
+        "upgrade: {environments: [{name: staging, paths: [staging]}, {name: prod, paths: [prod], after: 3d}]}\n",
+    );
+    env.git("one", &["rm", "-q", "apps/web.yaml"]);
+    commit(&env, "one", "Environments");
+    // Staging has had it for years; what came since is of today.
+    for text in ["1", "2", "3"] {
+        env.write("one/notes", text);
+        env.git("one", &["add", "."]);
+        let mut git = env.command("git");
+        git.env_remove("GIT_COMMITTER_DATE")
+            .env_remove("GIT_AUTHOR_DATE");
+        let done = git.args(["-C", "one", "commit", "-qm", "Today"]).status();
+        assert!(done.expect("git").success());
+    }
+    env.git("one", &["push", "-q", "origin", "main"]);
+    env.write("versions.yaml", "web: ['1.1.0']\n");
+    for _ in 0..2 {
+        let json = bot(&env, &["one.git", "--cache", "cache"], 0).json();
+        let changes = &json["repos"][0]["changes"];
+        assert_eq!(
+            changes[0]["branch"], "haptic-scaffold/upgrade-web--prod",
+            "{json}"
+        );
+    }
+    env.git("one.git", &["fsck", "--strict"]);
+}
