@@ -193,6 +193,15 @@ fn usual(place: &Place, web: &Url, env: &Env) -> Option<Token> {
         .find_map(|it| of_variable(env, it.0, ""))
 }
 
+/// Whether a forge's usual variables go to a place that isn't the public one: somebody said which forge it is, or its host's name does and no variable names a
+/// server. Git's logins have to go where the API's token goes.
+pub fn is_usual_for(place: &Place, env: &Env) -> bool {
+    let of_kind = USUAL.iter().filter(|usual| usual.1 == place.kind);
+    let mut hosts = of_kind.flat_map(|usual| usual.3);
+    let is_public = Url::parse(&place.web).is_none_or(|web| PUBLIC.contains(&web.host()));
+    place.is_told || !is_public && !hosts.any(|name| env.get(name).is_some())
+}
+
 /// The token of the CI's job, for the CI's own server.
 fn of_ci(place: &Place, web: &Url, env: &Env) -> Option<Token> {
     let (server, name, user) = match place.kind {

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use crate::env::TestEnv;
 
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "README.md",
     "docs/architecture.md",
     "docs/layouts.md",
     "docs/secrets.md",
     "docs/pins.md",
     "docs/upgrades.md",
+    "docs/delivery.md",
     "docs/json.md",
     "docs/limits.md",
     "docs/bench.md",
@@ -74,7 +75,8 @@ fn prepare(env: &TestEnv) {
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [= name | yaml =]\n",
     );
     crate::golden::given(env);
-    env.write("versions.yaml", "haptic: [0.2.1, 0.2.2]\n");
+    env.write("versions.yaml", "haptic: [0.2.1, 0.2.2]\nweb: [1.1.0]\n");
+    crate::delivery::pair(env, "fleet", &["web"]);
     env.write("webhook-ca.crt", crate::golden::CA);
     env.write("values.yaml", "replicaCount: 2\n");
     std::fs::create_dir(env.path("monorepo")).expect("a folder");
@@ -100,9 +102,40 @@ fn every_command_of_the_pages_works() {
 #[test]
 fn the_policy_of_the_page_is_read() {
     let env = TestEnv::new();
-    let upgrades = page("docs/upgrades.md");
-    env.write("repo/.haptic-scaffold.yaml", blocks(&upgrades, "yaml")[0]);
-    env.expect(0, &["-C", "repo", "pins", "--offline"]);
+    for name in ["docs/upgrades.md", "docs/delivery.md"] {
+        let page = page(name);
+        env.write("repo/.haptic-scaffold.yaml", blocks(&page, "yaml")[0]);
+        env.expect(0, &["-C", "repo", "pins", "--offline"]);
+    }
+}
+
+/// What a CI would run: the lines of the jobs on the page, with the variables that it has.
+#[test]
+fn the_jobs_of_the_page_are_understood() {
+    let delivery = page("docs/delivery.md");
+    let env = TestEnv::new();
+    let mut count = 0;
+    for line in blocks(&delivery, "yaml").into_iter().flat_map(str::lines) {
+        let Some((_, command)) = line.split_once("haptic-scaffold bot run ") else {
+            continue;
+        };
+        let command = command
+            .replace("$CI_PROJECT_URL", "https://gitlab.example.org/team/repo")
+            .replace(
+                "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY",
+                "https://git.example.org/a/b",
+            )
+            .replace("$CI_DEFAULT_BRANCH", "main")
+            .replace('"', "");
+        let mut arguments = vec!["bot", "run"];
+        arguments.extend(command.split_whitespace());
+        // Two kinds of token at once are refused before anything is asked.
+        arguments.extend(["https://other.example.org/a/b.git", "--token-file", "token"]);
+        let run = env.expect(2, &arguments);
+        assert!(run.stderr.contains("2 hosts"), "{command}: {}", run.stderr);
+        count += 1;
+    }
+    assert_eq!(count, 3);
 }
 
 fn flags_of(text: &str) -> BTreeSet<String> {
@@ -132,6 +165,7 @@ fn known_flags(env: &TestEnv) -> BTreeSet<String> {
         &["schema", "--help"],
         &["pins", "--help"],
         &["upgrade", "--help"],
+        &["bot", "run", "--help"],
         &["secrets", "list", "--help"],
         &["secrets", "apply", "--help"],
         &["secrets", "script", "--help"],
@@ -187,7 +221,9 @@ fn every_flag_is_used_by_a_test() {
 fn help_says_what_each_command_does() {
     let env = TestEnv::new();
     let help = env.expect(0, &["--help"]).stdout;
-    for command in ["init", "layouts", "schema", "pins", "upgrade", "secrets"] {
+    for command in [
+        "init", "layouts", "schema", "pins", "upgrade", "bot", "secrets",
+    ] {
         assert!(help.contains(&format!("  {command}")), "{help}");
     }
     assert!(

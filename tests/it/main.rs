@@ -15,10 +15,12 @@
 mod architecture;
 mod bad_certificates;
 mod bad_secrets;
+mod bot;
 mod charts;
 mod cli;
 mod cluster;
 mod dashboard;
+mod delivery;
 mod docs;
 mod env;
 mod fake_cluster;

@@ -1,6 +1,7 @@
 //! `bot run`: the round over one repository or many: look, upgrade, open and update requests, tidy.
 
 mod repos;
+mod waits;
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -11,6 +12,7 @@ use git2::Repository;
 use serde_json::{Map, Value, json};
 
 use self::repos::{Repo, Workshop, asked, check_token};
+use self::waits::has_waits;
 use super::deliver::Delivery;
 use super::deliver::access::Access;
 use super::deliver::reach::Reached;
@@ -129,14 +131,20 @@ impl Bot<'_> {
         let cache = self.arguments.cache.as_ref();
         let cache = cache.map(|cache| world.folder.join(cache));
         let workshop = Workshop::of(address, cache.as_deref())?;
-        let reached = {
-            let repository = open(&workshop.folder)?;
+        let look = |repository: &Repository, depth: Option<NonZeroU32>| {
             let remote = access.at(&world.folder)?;
             let base = place.base.as_deref();
-            Reached::look(&repository, ("origin", remote), (base, None), Some(DEPTH))?
+            Reached::look(repository, ("origin", remote), (base, None), depth)
         };
+        let mut reached = look(&open(&workshop.folder)?, Some(DEPTH))?;
         // A history that came in pieces is read anew.
-        let repository = open(&workshop.folder)?;
+        let mut repository = open(&workshop.folder)?;
+        let config = self.common.config.as_ref();
+        let config = config.map(|file| world.folder.join(file));
+        if repository.is_shallow() && has_waits(&repository, reached.base.1, config.as_deref())? {
+            reached = look(&repository, None)?;
+            repository = open(&workshop.folder)?;
+        }
         let git_folder = match own.is_dir() {
             true => Repository::discover(own)
                 .map(|own| own.path().to_owned())

@@ -11,6 +11,7 @@ use crate::cli::bot::BotRunArgs;
 use crate::command::files;
 use crate::error::Problem;
 use crate::git::remote::address::Address;
+use crate::git::target::Target;
 use crate::model::git_url::redact;
 use crate::world::World;
 
@@ -92,9 +93,8 @@ pub(super) fn check_token(
     let host = |repo: &Repo| match repo {
         Repo::Remote(address) => Address::parse(address, &world.folder).ok()?.host(),
         Repo::Clone(folder) => {
-            let repository = Repository::discover(folder).ok()?;
-            let remote = repository.find_remote("origin").ok()?;
-            Address::parse(remote.url().ok()?, folder).ok()?.host()
+            let target = Target::around(folder).ok()?;
+            Address::parse(&target.remote_url()?, folder).ok()?.host()
         }
     };
     let hosts: BTreeSet<String> = repos.iter().filter_map(host).collect();

@@ -55,7 +55,7 @@ impl Access {
         Ok(Self {
             logins: Logins::new(
                 env,
-                login.filter(|_| place.is_told),
+                login.filter(|_| token::is_usual_for(&place, env)),
                 token_file.as_deref(),
                 folder,
             )?,
@@ -220,5 +220,36 @@ fn usual(kind: Kind) -> &'static str {
         Kind::Github => "`GH_TOKEN`",
         Kind::Gitea => "`GITEA_TOKEN` or `FORGEJO_TOKEN`",
         Kind::Local => "nothing",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+    use crate::git::remote::login::GitLogin as _;
+
+    #[test]
+    fn git_gets_the_token_that_the_api_gets() {
+        let folder = tempfile::tempdir().unwrap();
+        let found = |address: &str, env: &[(&str, &str)]| {
+            let (env, place) = (Env::of(env), PlaceArgs::default());
+            let access = Access::of(&place, address, folder.path(), &env).unwrap();
+            let api = access.token().unwrap().is_some();
+            let git = access.logins.basic(address);
+            let git = git.map(|login| login.secret.expose_secret().to_owned());
+            (api, git)
+        };
+        let own = "https://gitlab.example.org/team/repo.git";
+        let token = ("GITLAB_TOKEN", "t-usual");
+        let both = (true, Some("t-usual".to_owned()));
+        assert_eq!(found(own, &[token]), both);
+        let here = ("GITLAB_HOST", "gitlab.example.org");
+        assert_eq!(found(own, &[token, here]), both);
+        assert_eq!(found("https://gitlab.com/team/repo.git", &[token]), both);
+        let other = ("GITLAB_HOST", "other.example.org");
+        assert_eq!(found(own, &[token, other]), (false, None));
+        assert_eq!(found(own, &[("GITEA_TOKEN", "t-other")]), (false, None));
     }
 }

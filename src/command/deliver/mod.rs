@@ -126,7 +126,7 @@ impl<'a> Delivery<'a> {
         Ok(self)
     }
 
-    /// Takes out what has to wait: for its time, or for others to be merged. What has an open request goes on.
+    /// Takes out what has to wait: for its time, or for others to be merged. What has an open request doesn't wait for others.
     ///
     /// # Errors
     /// When the forge can't be asked, or the schedule is none.
@@ -136,9 +136,9 @@ impl<'a> Delivery<'a> {
         (kept, staying): (&mut Vec<Kept>, &mut BTreeSet<String>),
         now: i64,
     ) -> Result<()> {
-        let Opening::Forge(lookups) = &mut self.opening else {
+        if let Opening::No = self.opening {
             return Ok(());
-        };
+        }
         let mut stays = |change: &Change, why: String| {
             let place = change.branch.clone();
             kept.push(Kept { place, why });
@@ -159,7 +159,9 @@ impl<'a> Delivery<'a> {
                 .collect();
             change.labels.extend(new);
         }
-        let Some(most) = self.policy.most_open else {
+        // How many are open can't be asked where only pushes open them.
+        let (Opening::Forge(lookups), Some(most)) = (&mut self.opening, self.policy.most_open)
+        else {
             return Ok(());
         };
         let open = lookups.open().map_err(|why| why.problem())?.to_vec();
@@ -168,21 +170,24 @@ impl<'a> Delivery<'a> {
             .filter_map(|request| Some(Marker::split(&request.body).1?.key))
             .collect();
         let mut count = ours.len();
-        changes.retain(|change| {
-            let may = ours.contains(&change.key) || count < most;
-            if !ours.contains(&change.key) && may {
-                count += 1;
-            }
-            if !may {
-                stays(
-                    change,
-                    format!(
-                        "it waits: {count} requests are open, and `requests.most_open` is {most}"
-                    ),
+        let mut going = Vec::new();
+        for change in changes.drain(..) {
+            let is_new = !ours.contains(&change.key);
+            if is_new && count >= most {
+                let why = format!(
+                    "it waits: {count} requests are open, and `requests.most_open` is {most}"
                 );
+                stays(&change, why);
+                continue;
             }
-            may
-        });
+            // One that people closed takes nobody's place.
+            if is_new {
+                let requests = lookups.about(&change).map_err(|why| why.problem())?;
+                count += usize::from(!matches!(step(&change, &requests), Step::Closed(_)));
+            }
+            going.push(change);
+        }
+        *changes = going;
         Ok(())
     }
 
@@ -226,8 +231,16 @@ impl<'a> Delivery<'a> {
         if !self.is_dry {
             problem = self.push(repository, &mut works, ui)?;
             for work in &mut works {
-                if let (None, Opening::Forge(_)) = (&work.told, &self.opening) {
-                    work.told = Some(self.request(work, &mut problem, ui));
+                match (&work.told, &self.opening) {
+                    (None, Opening::Forge(_)) => {
+                        work.told = Some(self.request(work, &mut problem, ui));
+                    }
+                    (None, Opening::PushOptions) => {
+                        let why = "nothing was pushed, and without a token for its API nobody can ask for the request";
+                        let told = Told::of(self.kind(), None, Verdict::Same);
+                        work.told = Some(told.because(why));
+                    }
+                    _ => {}
                 }
             }
         }

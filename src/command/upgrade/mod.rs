@@ -4,6 +4,7 @@ mod asked;
 mod base;
 mod next;
 mod order;
+mod report;
 mod sections;
 mod subjects;
 
@@ -11,15 +12,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use git2::{Oid, Repository};
-use serde_json::{Map, Value, json};
 
 use self::base::{base_of, uncommitted};
 use self::next::Next;
 use self::order::Ceiling;
+use self::report::{as_json, shown, tell_old_offers, warn_left_alone};
 use self::subjects::Subject;
 use super::author::Author;
 use super::deliver::access::Access;
-use super::deliver::told::{Delivered, Told};
+use super::deliver::told::Delivered;
 use super::deliver::{Delivery, Listed, Wanted};
 use super::files;
 use super::pin_files::from_tree;
@@ -29,7 +30,7 @@ use super::published::Published;
 use crate::cli::Common;
 use crate::cli::upgrade::UpgradeArgs;
 use crate::error::{ExitStatus, Problem};
-use crate::git::branches::{Offered, Rebuild, check_room, offer, offers};
+use crate::git::branches::{Offered, Rebuild, check_room, offer};
 use crate::git::target::Target;
 use crate::git::trees::GitTree;
 use crate::model::env::Env;
@@ -39,7 +40,7 @@ use crate::pins::{Kind, Pin};
 use crate::plan::bundle::{Bundle, Kept};
 use crate::plan::change::Change;
 use crate::plan::upgrade::plan;
-use crate::ui::{Outcome, Ui, diff};
+use crate::ui::{Outcome, Ui};
 use crate::world::World;
 
 /// Moves pins. The files as they lie in the work tree are neither read nor touched: what is committed counts.
@@ -273,20 +274,6 @@ fn tell_uncommitted(
     }
 }
 
-fn warn_left_alone(told: &[Delivered<'_>], ui: &mut Ui) {
-    for one in told {
-        let why = match &one.offered {
-            Some(Offered::LeftAlone) => "has a commit that isn't ours",
-            Some(Offered::CheckedOut) => "is checked out",
-            _ => continue,
-        };
-        ui.warn(&format!(
-            "{}: the branch {why}, so it is left alone; a new offer is made when it is merged or gone",
-            one.change.branch
-        ));
-    }
-}
-
 /// An environment that nobody knows would be nothing to do, silently.
 fn check_environments(arguments: &UpgradeArgs, policies: &Policies) -> Result<()> {
     let known = policies.environments();
@@ -464,109 +451,4 @@ fn homeless(pins: &[Pin]) -> Vec<Kept> {
         },
     });
     told.collect()
-}
-
-/// Offers of earlier runs that nothing asks for any more: the version was rejected since, or the pin has moved.
-fn tell_old_offers(
-    repository: &Repository,
-    base: Oid,
-    (changes, staying, policies): (&[Change], &BTreeSet<String>, &Policies),
-    ui: &mut Ui,
-) -> Result<()> {
-    for old in offers(repository, base)? {
-        let is_offered = changes.iter().any(|change| change.key == old.key);
-        let may_hold = staying.contains(&old.key) && !policies.have_rejected(&old.versions);
-        if !is_offered && !may_hold {
-            ui.notice(&format!(
-                "{0}: it offers {1}, which nothing asks for any more: git branch -D {0}",
-                old.branch,
-                old.versions.join(", ")
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn commit_of(offered: Option<&Offered>) -> Option<&str> {
-    match offered? {
-        Offered::Created(id) | Offered::Updated(id) | Offered::Same(id) => Some(id),
-        Offered::LeftAlone | Offered::CheckedOut => None,
-    }
-}
-
-fn word(one: &Delivered<'_>) -> &'static str {
-    match &one.offered {
-        None if one.is_closed() => "closed",
-        None => "would be offered",
-        Some(Offered::Created(_)) => "created",
-        Some(Offered::Updated(_)) => "updated",
-        Some(Offered::Same(_)) => "same",
-        Some(Offered::LeftAlone | Offered::CheckedOut) => "left-alone",
-    }
-}
-
-fn as_json(told: &[Delivered<'_>], kept: &[Kept], common: &Common) -> Map<String, Value> {
-    let changes: Vec<Value> = told
-        .iter()
-        .map(|one| {
-            let mut json = one.change.to_json(commit_of(one.offered.as_ref()));
-            json["branch_verdict"] = json!(word(one));
-            json["request"] = json!(one.request.as_ref().map(Told::to_json));
-            json
-        })
-        .collect();
-    let kept: Vec<Value> = kept
-        .iter()
-        .map(|kept| json!({"place": kept.place, "why": kept.why}))
-        .collect();
-    Map::from_iter([
-        ("changes".to_owned(), json!(changes)),
-        ("not_moved".to_owned(), json!(kept)),
-        ("dry_run".to_owned(), json!(common.dry_run)),
-    ])
-}
-
-fn shown(told: &[Delivered<'_>], kept: &[Kept], common: &Common, is_nobody: bool) -> String {
-    let mut text = String::new();
-    for one in told {
-        let Delivered {
-            change,
-            offered,
-            request,
-        } = one;
-        let (branch, title) = (&change.branch, &change.title);
-        text.push_str(&format!("{branch}: {title} ({})\n", word(one)));
-        if let Some(request) = request {
-            text.push_str(&format!("  {}\n", request.to_text()));
-        }
-        // What stands on a branch that is left alone is somebody else's; what has a request is read there.
-        let is_elsewhere = matches!(offered, Some(Offered::LeftAlone | Offered::CheckedOut));
-        if !is_elsewhere && request.is_none() {
-            text.push_str(&format!("\n{}\n", change.body));
-        }
-        if common.diff && !is_elsewhere {
-            text.push_str(&diff::diffs(change));
-        }
-    }
-    // What stands in no text above.
-    let is_said = |one: &&Kept| {
-        let line = format!("- {}: {}\n", one.place, one.why);
-        let mut said = told.iter().filter(|told| told.request.is_none());
-        said.any(|told| told.change.body.contains(&line))
-    };
-    if told.is_empty() {
-        let asked = if is_nobody {
-            "nothing to upgrade: nobody was asked which versions there are\n"
-        } else {
-            "nothing to upgrade\n"
-        };
-        text.push_str(asked);
-    }
-    for Kept { place, why } in kept.iter().filter(|one| !is_said(one)) {
-        text.push_str(&format!("  not moved: {place}: {why}\n"));
-    }
-    if !told.is_empty() && common.dry_run {
-        text.push_str("nothing was written (dry run)\n");
-    }
-    text
 }

@@ -175,11 +175,14 @@ impl Address {
         }
     }
 
-    /// The host, with its port where the address has one; nothing for a path.
+    /// The host without a user, with its port where an address of HTTP has one; nothing for a path.
     pub fn host(&self) -> Option<String> {
         match self {
             Self::Http(address) => Some(address.origin.authority()),
-            Self::Ssh(address) => Some(address.host.clone()),
+            Self::Ssh(address) => {
+                let host = address.host.rsplit('@').next();
+                host.map(str::to_ascii_lowercase)
+            }
             Self::Path(_) => None,
         }
     }
