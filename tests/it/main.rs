@@ -15,6 +15,7 @@
 mod architecture;
 mod bad_certificates;
 mod bad_secrets;
+mod bot;
 mod charts;
 mod cli;
 mod cluster;

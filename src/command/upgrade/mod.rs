@@ -167,7 +167,8 @@ impl<'a> Round<'a> {
                 let wanted = Wanted {
                     staying: &planned.staying,
                     is_rejected: &|versions| policies.have_rejected(versions),
-                    is_all,
+                    // What was refused has no request that could take the place of an older one.
+                    is_all: is_all && refused.is_none(),
                 };
                 let left = delivery.tidy(repository, &told, &wanted, ui)?;
                 refused = refused.or(left);

@@ -94,6 +94,8 @@ impl Peer for Gitea {
             false => "main",
         };
         // A file that is there is changed by its blob's name, which the whole tree says without a refusal.
+        let from = self.refs(project).remove(&format!("refs/heads/{from}"));
+        let from = from.expect("a branch");
         let tree = at(project, &format!("git/trees/{from}?recursive=true"));
         let tree = self.tell("GET", &tree, &json!({}));
         let entries = tree["tree"].as_array().cloned().unwrap_or_default();
