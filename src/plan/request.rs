@@ -24,19 +24,12 @@ pub enum Step<'r> {
     },
 }
 
-/// Whether a request is about a change: it says so, or it brings the change's branch.
-fn is_about(request: &Request, change: &Change) -> bool {
-    match Marker::split(&request.body).1 {
-        Some(marker) => marker.key == change.key,
-        None => request.branch == change.branch,
-    }
-}
-
-/// Decides about a change's request.
+/// Decides about a change's request. Requests of other branches or for other bases aren't about it, whatever their texts say: people copy texts.
 ///
-/// An open one counts before a closed one. Two open ones are the work of two bots at once, or of a person: the older stays, see [`duplicates`].
+/// An open one counts before a closed one; of two open ones, which no forge lets happen, the older.
 pub fn step<'r>(change: &Change, requests: &'r [Request]) -> Step<'r> {
-    let own = || requests.iter().filter(|request| is_about(request, change));
+    let is_about = |one: &&Request| one.branch == change.branch && one.base == change.base;
+    let own = || requests.iter().filter(is_about);
     let open = own().filter(|request| request.state == State::Open);
     if let Some(request) = open.min_by_key(|request| request.number) {
         return Step::Keep {
@@ -52,17 +45,6 @@ pub fn step<'r>(change: &Change, requests: &'r [Request]) -> Step<'r> {
     };
     let mut closed = own().filter(|request| request.state == State::Closed);
     closed.find(is_refused).map_or(Step::Open, Step::Closed)
-}
-
-/// The open requests about a change beside the one that stays.
-pub fn duplicates<'r>(change: &Change, requests: &'r [Request]) -> Vec<&'r Request> {
-    let own = requests.iter().filter(|request| {
-        let is_marked = Marker::split(&request.body).1.is_some();
-        request.state == State::Open && is_marked && is_about(request, change)
-    });
-    let mut own: Vec<&Request> = own.collect();
-    own.sort_by_key(|request| request.number);
-    own.into_iter().skip(1).collect()
 }
 
 /// A request that offers the same versions is the same, however its base has moved since. Where there are no versions its content says it.
@@ -268,12 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn of_two_open_ones_the_older_stays() {
+    fn a_copied_text_makes_no_request_ours() {
         let change = change("1.0.0");
-        let requests = [9, 4].map(|number| request(number, &change, State::Open));
-        assert_eq!(kept(&change, &requests).0.number, 4);
-        let beside = duplicates(&change, &requests);
-        assert_eq!(beside.iter().map(|one| one.number).collect::<Vec<_>>(), [9]);
+        let mut copied = request(4, &change, State::Open);
+        copied.branch = "somebodys".to_owned();
+        let mut elsewhere = request(5, &change, State::Open);
+        elsewhere.base = "test".to_owned();
+        let requests = [copied, elsewhere];
+        assert_eq!(step(&change, &requests), Step::Open);
     }
 
     #[test]

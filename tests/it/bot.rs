@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::delivery::{BRANCH, commit, pair, refs, tip};
 use crate::env::{Run, TestEnv};
+use crate::lookups::repo;
 
 fn bot(env: &TestEnv, more: &[&str], code: i32) -> Run {
     let mut arguments = vec!["bot", "run", "--versions", "versions.yaml"];
@@ -334,4 +335,26 @@ fn a_history_comes_whole_where_an_environment_waits_for_another() {
         );
     }
     env.git("one.git", &["fsck", "--strict"]);
+}
+
+#[test]
+fn a_history_that_is_longer_than_what_is_fetched_is_no_hindrance() {
+    let env = repo("https://charts.example.org", "1.0.0");
+    for text in ["1", "2", "3"] {
+        env.git("repo", &["commit", "-q", "--allow-empty", "-m", text]);
+    }
+    env.git(
+        ".",
+        &["clone", "-q", "--bare", "--no-local", "repo", "there.git"],
+    );
+    // One that has a remote is worked on by way of that.
+    env.git("there.git", &["remote", "remove", "origin"]);
+    env.write("v.yaml", "web: [1.0.0, 1.1.0]\n");
+    let round = ["bot", "run", "there.git", "--versions", "v.yaml"];
+    let said = env.expect(0, &round).stdout;
+    assert!(said.contains("merge request created"), "{said}");
+    env.git("repo", &["commit", "-q", "--allow-empty", "-m", "4"]);
+    env.git("repo", &["push", "-q", "../there.git", "main"]);
+    let said = env.expect(0, &round).stdout;
+    assert!(said.contains("merge request same"), "{said}");
 }

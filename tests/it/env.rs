@@ -161,7 +161,7 @@ impl TestEnv {
 }
 
 impl Run {
-    fn of(output: &Output) -> Self {
+    pub fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self {
             code: output.status.code().unwrap_or(-1),

@@ -39,6 +39,7 @@ mod pki;
 mod policy;
 mod policy_traps;
 mod real_cluster;
+mod real_delivery;
 mod real_forges;
 mod real_programs;
 mod real_registries;

@@ -160,8 +160,9 @@ impl Bot<'_> {
     }
 }
 
+/// Not by `open_bare`, with which libgit2 doesn't read where the history is cut, and then looks for commits that aren't here.
 fn open(folder: &Path) -> Result<Repository> {
-    Repository::open_bare(folder).map_err(|why| {
+    Repository::open(folder).map_err(|why| {
         Problem::failed(format!(
             "cannot open `{}`: {}",
             folder.display(),

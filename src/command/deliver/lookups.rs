@@ -6,7 +6,6 @@ use crate::forge::error::ForgeError;
 use crate::forge::{Forge, Recent};
 use crate::model::request::{Request, State};
 use crate::plan::change::Change;
-use crate::plan::marker::Marker;
 
 /// A forge, and what it said.
 pub struct Lookups {
@@ -49,21 +48,21 @@ impl Lookups {
         Ok(self.open.insert(open))
     }
 
-    /// What may be about a change: every open request, and the closed ones of its branch.
+    /// What may be about a change: the open request of its branch, or those that have ended.
     ///
     /// # Errors
     /// When the forge can't be asked.
     pub fn about(&mut self, change: &Change) -> Result<Vec<Request>, ForgeError> {
-        let mut found = self.open()?.to_vec();
-        let is_about = |request: &Request| match Marker::split(&request.body).1 {
-            Some(marker) => marker.key == change.key,
-            None => request.branch == change.branch,
-        };
-        if !found.iter().any(is_about) {
-            let ended = self.of_branch(&change.branch)?.iter();
-            found.extend(ended.filter(|one| one.state != State::Open).cloned());
+        let open = self.open()?.iter();
+        let open: Vec<Request> = open
+            .filter(|one| one.branch == change.branch && one.base == change.base)
+            .cloned()
+            .collect();
+        if open.is_empty() {
+            self.of_branch(&change.branch).map(<[Request]>::to_vec)
+        } else {
+            Ok(open)
         }
-        Ok(found)
     }
 
     /// The requests of a branch in every state.

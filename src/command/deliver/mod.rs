@@ -30,7 +30,7 @@ use crate::model::request::{Edit, NewRequest, Request, State};
 use crate::plan::bundle::Kept;
 use crate::plan::change::Change;
 use crate::plan::marker::{Marker, text_of};
-use crate::plan::request::{Step, duplicates, edited, step, withdrawn};
+use crate::plan::request::{Step, edited, step, withdrawn};
 use crate::plan::schedule::Schedule;
 use crate::ui::Ui;
 
@@ -359,13 +359,6 @@ impl<'a> Delivery<'a> {
                 Err(why) => return Err(why),
             },
         };
-        for beside in duplicates(work.change, &work.requests) {
-            let note = format!(
-                "There are two requests about the same; {} stays.",
-                request.url
-            );
-            self.withdraw(beside, &note)?;
-        }
         let mut told = Told::of(self.kind(), Some(&request), verdict);
         let is_changed = verdict != Verdict::Same;
         if let (true, true, Some(commit)) = (self.policy.auto_merge, is_changed, work.commit()) {

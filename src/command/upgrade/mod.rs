@@ -240,7 +240,8 @@ fn delivered<'c>(
     let wanted = Wanted {
         staying: &planned.staying,
         is_rejected: &|versions| policies.have_rejected(versions),
-        is_all: facts.is_whole && facts.unasked.is_none(),
+        // What was refused has no request that could take the place of an older one.
+        is_all: facts.is_whole && facts.unasked.is_none() && refused.is_none(),
     };
     let left = delivery.tidy(repository, &told, &wanted, ui)?;
     refused = refused.or(left);

@@ -17,12 +17,12 @@ use haptic_scaffold::forge::{Able, Forge, Kind, State, Trace, connect};
 use haptic_scaffold::model::env::Env;
 
 /// A Gitea with fresh data. It ends with the test.
-struct Gitea {
+pub struct Gitea {
     said: Value,
 }
 
 impl Gitea {
-    fn start() -> Option<Self> {
+    pub fn start() -> Option<Self> {
         let (python, up) = (kit::program("python3")?, kit::file("peers/gitea.py")?);
         kit::program("gitea")?;
         let done = Command::new(python)
@@ -47,12 +47,12 @@ impl Gitea {
         Some(gitea)
     }
 
-    fn at(&self, name: &str) -> String {
+    pub fn at(&self, name: &str) -> String {
         text(&self.said[name])
     }
 
     /// What a person does, by the API.
-    fn tell(&self, method: &str, path: &str, body: &Value) -> Value {
+    pub fn tell(&self, method: &str, path: &str, body: &Value) -> Value {
         let request = ureq::http::Request::builder()
             .method(method)
             .uri(format!("{}/api/v1/{path}", self.at("url")))

@@ -15,30 +15,30 @@ use haptic_scaffold::forge::{Forge, Kind, Trace, connect};
 use haptic_scaffold::model::env::Env;
 
 mod faults;
-mod gitea;
+pub mod gitea;
 mod simulated;
 
 const PROJECT: &str = "team/gitops";
 
 /// The simulator with one forge and one project. It ends with the test.
-struct Sim {
+pub struct Sim {
     child: Child,
     said: Value,
-    kind: Kind,
-    token: String,
+    pub kind: Kind,
+    pub token: String,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Sim {
-    fn start(kind: Kind) -> Option<Self> {
+    pub fn start(kind: Kind) -> Option<Self> {
         Self::start_with(kind, &[])
     }
 
-    fn start_with(kind: Kind, arguments: &[&str]) -> Option<Self> {
+    pub fn start_with(kind: Kind, arguments: &[&str]) -> Option<Self> {
         let (python, program) = (kit::program("python3")?, kit::file("sim/forge_sim.py")?);
         let mut child = Command::new(python)
             .arg(program)
-            .args(["--kind", name(kind), "--max-seconds", "600"])
+            .args(["--kind", name(kind), "--max-seconds", "900"])
             .args(arguments)
             .stdout(Stdio::piped())
             .spawn()
@@ -68,11 +68,11 @@ impl Sim {
         );
     }
 
-    fn at(&self, name: &str) -> String {
+    pub fn at(&self, name: &str) -> String {
         text(&self.said[name])
     }
 
-    fn tell(&self, path: &str, what: &Value) -> Value {
+    pub fn tell(&self, path: &str, what: &Value) -> Value {
         let mut what = what.clone();
         what["forge"] = json!(name(self.kind));
         let address = format!("{}/_sim/{path}", self.at("control"));
@@ -89,7 +89,7 @@ impl Sim {
         self.tell(path, &what)
     }
 
-    fn ask(&self, path: &str) -> Value {
+    pub fn ask(&self, path: &str) -> Value {
         let address = format!("{}/_sim/{path}", self.at("control"));
         let mut answer = ureq::get(&address).call().expect("answers");
         let text = answer.body_mut().read_to_string().expect("text");
@@ -128,7 +128,7 @@ impl Sim {
     }
 
     /// No token reached a place that it isn't for or stood in a line, and the simulator had no fault of its own.
-    fn assert_kept(&self) {
+    pub fn assert_kept(&self) {
         for path in ["leaks", "errors"] {
             let said = self.ask(path);
             let list = said.as_array().or_else(|| said[path].as_array());
@@ -180,7 +180,7 @@ impl Stage for Sim {
     }
 }
 
-fn name(kind: Kind) -> &'static str {
+pub fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Gitlab => "gitlab",
         Kind::Github => "github",
@@ -189,10 +189,10 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
-fn text(value: &Value) -> String {
+pub fn text(value: &Value) -> String {
     let text = value.as_str();
     text.unwrap_or_else(|| panic!("no text: {value}"))
         .to_owned()
 }
 
-const ALL: [Kind; 3] = [Kind::Gitlab, Kind::Github, Kind::Gitea];
+pub const ALL: [Kind; 3] = [Kind::Gitlab, Kind::Github, Kind::Gitea];
