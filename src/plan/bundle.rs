@@ -4,10 +4,29 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
 
+use super::change::Change;
+use super::message::KEY_TRAILER;
 use crate::pins::Pin;
 
 /// What the names of branches with offers begin with.
 pub const OFFERS: &str = "haptic-scaffold/";
+
+/// The key of a change for another branch than the default one, where it is another change.
+pub fn key_for_base(key: &str, base: &str) -> String {
+    format!("{key} @{}", word(base))
+}
+
+/// Makes a change one for another branch than the default one: offers for both stand side by side.
+pub fn for_base(change: &mut Change, base: &str) {
+    change.key = key_for_base(&change.key, base);
+    // No other part of a name has an `@`.
+    change.branch = format!("{}@{}", change.branch, slug(base));
+    for (name, value) in &mut change.message.trailers {
+        if name == KEY_TRAILER {
+            value.clone_from(&change.key);
+        }
+    }
+}
 
 /// One pin and what it gets.
 #[derive(Debug, Clone)]
@@ -110,7 +129,7 @@ fn word(name: &str) -> String {
 }
 
 /// A name or address as a part of a branch's name. Where something of it is lost, a digest tells it from others.
-fn slug(name: &str) -> String {
+pub fn slug(name: &str) -> String {
     let mut slug = String::new();
     for c in name.chars() {
         let is_kept = c.is_ascii_alphanumeric() || c == '_' || c == '.' && !slug.ends_with('.');

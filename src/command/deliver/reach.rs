@@ -79,6 +79,12 @@ impl<'a> Reached<'a> {
         }
     }
 
+    /// Whether the base is the remote's default branch, or nobody says which that is.
+    pub fn is_default(&self) -> bool {
+        let default = self.listing.head.as_deref();
+        default.is_none_or(|name| name.strip_prefix(HEADS) == Some(&self.base.0))
+    }
+
     /// Where a branch is on the remote.
     pub fn tip(&self, branch: &str) -> Option<Oid> {
         self.listing.refs.get(&format!("{HEADS}{branch}")).copied()

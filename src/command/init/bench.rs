@@ -19,7 +19,7 @@ use crate::git::apply::Applied;
 use crate::git::branches::{Offered, Rebuild, check_room, offer, old_offer};
 use crate::git::target::Target;
 use crate::model::policy::RequestPolicy;
-use crate::plan::bundle::OFFERS;
+use crate::plan::bundle::{OFFERS, for_base, slug};
 use crate::plan::change::Change;
 use crate::plan::message::{DIGEST_TRAILER, digest};
 use crate::world::World;
@@ -134,18 +134,12 @@ pub(in crate::command) fn open(folder: &Path) -> Result<Repository> {
 }
 
 /// A change of files as an offer: with a branch of its own, and the digest of what it changes.
-fn offered(change: &Change, base: &str, policy: &RequestPolicy) -> Change {
+fn offered(change: &Change, reached: &Reached<'_>, policy: &RequestPolicy) -> Change {
+    let base = &reached.base.0;
     let mut offered = change.clone();
-    let word = |c: char| {
-        if c.is_ascii_alphanumeric() || "-._".contains(c) {
-            c
-        } else {
-            '-'
-        }
-    };
-    let slug: String = change.key.chars().map(word).collect();
-    offered.branch = format!("{OFFERS}{slug}");
-    base.clone_into(&mut offered.base);
+    let words: Vec<String> = change.key.split(' ').map(slug).collect();
+    offered.branch = format!("{OFFERS}{}", words.join("-"));
+    offered.base.clone_from(base);
     offered.labels.extend(policy.labels.iter().cloned());
     offered
         .message
@@ -156,6 +150,9 @@ fn offered(change: &Change, base: &str, policy: &RequestPolicy) -> Change {
         .message
         .trailers
         .push((DIGEST_TRAILER.to_owned(), content));
+    if !reached.is_default() {
+        for_base(&mut offered, base);
+    }
     offered
 }
 
@@ -195,7 +192,7 @@ impl Init<'_> {
         }
         let base = delivery.reached.base.clone();
         let mut opened = Opened {
-            change: offered(change, &base.0, &policy),
+            change: offered(change, &delivery.reached, &policy),
             offered: None,
             request: None,
             problem: None,

@@ -37,7 +37,7 @@ use crate::model::env::Env;
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::Tree;
 use crate::pins::{Kind, Pin};
-use crate::plan::bundle::{Bundle, Kept};
+use crate::plan::bundle::{self, Bundle, Kept};
 use crate::plan::change::Change;
 use crate::plan::upgrade::plan;
 use crate::ui::{Outcome, Ui};
@@ -144,6 +144,9 @@ impl<'a> Round<'a> {
         }
         let unasked = unknown(&upgrade.published);
         if let Some(delivery) = &mut delivery {
+            if !delivery.reached.is_default() {
+                planned.for_base(base_name);
+            }
             let held = (&mut planned.kept, &mut planned.staying);
             delivery.hold_back(&mut planned.changes, held, world.now)?;
         }
@@ -319,6 +322,19 @@ struct Planned {
     is_newer: bool,
     /// Keys of what has something newer that stays: an older offer of it may be as good as ever.
     staying: BTreeSet<String>,
+}
+
+impl Planned {
+    /// Makes all that was planned for another branch than the default one.
+    fn for_base(&mut self, base: &str) {
+        for change in &mut self.changes {
+            bundle::for_base(change, base);
+        }
+        let staying = std::mem::take(&mut self.staying).into_iter();
+        self.staying = staying
+            .map(|key| bundle::key_for_base(&key, base))
+            .collect();
+    }
 }
 
 impl Upgrade<'_> {
