@@ -1,5 +1,6 @@
 //! What the answers of the forges have in common. Pure.
 
+use super::error::ForgeError;
 use super::{Request, State};
 
 /// A text with LF as line end: browsers send CRLF.
@@ -40,6 +41,14 @@ pub(super) fn missing<'a>(
     wanted
         .iter()
         .filter(|name| !there.iter().any(|other| other.eq_ignore_ascii_case(name)))
+}
+
+/// The error of what comes after the opening: the request is there, so it is looked for before another is opened.
+pub(super) fn left_open(why: ForgeError) -> ForgeError {
+    ForgeError {
+        may_be_done: true,
+        ..why
+    }
 }
 
 /// The newest first, by number.

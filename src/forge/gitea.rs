@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use ureq::http::Method;
 
-use super::common::{encoded, lines, marked, newest_first, state, unmarked};
+use super::common::{encoded, left_open, lines, marked, newest_first, state, unmarked};
 use super::error::ForgeError;
 use super::http::Http;
 use super::{Able, Created, Edit, Forge, Issue, Kind, NewRequest, Recent, Request};
@@ -158,6 +158,12 @@ impl Gitea {
             let reply = self.http.post(aim, &self.path("/labels"), body);
             match reply.and_then(|reply| self.http.read::<Label>(aim, &reply)) {
                 Ok(label) => ids.push(label.id),
+                // Not a "no": it may be there by now, and a request without it would look as if people had taken it away.
+                Err(why) if why.may_be_done || matches!(why.status, None | Some(429)) => {
+                    let now: Vec<Label> = self.http.pages(aim, &self.path("/labels?limit=50"))?;
+                    let made = now.iter().find(|label| label.name == *name);
+                    ids.push(made.ok_or(why)?.id);
+                }
                 Err(why) => unable.push(format!("label `{name}`: {}", why.why)),
             }
         }
@@ -278,11 +284,13 @@ impl Forge for Gitea {
     fn create(&self, new: &NewRequest) -> Result<Created, ForgeError> {
         let mut unable = Vec::new();
         let labels = self.labels(&new.labels, &mut unable)?;
+        let has_people = !new.assignees.is_empty() || !new.reviewers.is_empty();
+        let first = new.first_body.as_ref().filter(|_| has_people);
         let mut body = json!({
             "head": new.branch,
             "base": new.base,
             "title": marked(&new.title, "WIP:", new.is_draft),
-            "body": new.body,
+            "body": first.unwrap_or(&new.body),
             "labels": labels,
         });
         match new.milestone.as_deref().map(|title| self.milestone(title)) {
@@ -290,8 +298,13 @@ impl Forge for Gitea {
             Some(Err(why)) => unable.push(why),
             None => {}
         }
-        let request = self.opened(new, &body)?.request();
+        let mut request = self.opened(new, &body)?.request();
         self.people(request.number, new, &mut unable);
+        if first.is_some() {
+            let aim = format!("change the pull request #{}", request.number);
+            let done = self.patch(&aim, request.number, json!({ "body": new.body }));
+            request = done.map_err(left_open)?;
+        }
         for (what, is_wanted) in [
             ("squash", new.squash.is_some()),
             ("remove the branch", new.remove_branch),
@@ -303,6 +316,16 @@ impl Forge for Gitea {
             }
         }
         Ok(Created { request, unable })
+    }
+
+    fn finish(&self, number: u64, new: &NewRequest) -> Result<Vec<String>, ForgeError> {
+        let mut unable = Vec::new();
+        let labels = self.labels(&new.labels, &mut unable)?;
+        self.people(number, new, &mut unable);
+        let aim = format!("change the pull request #{number}");
+        let body = json!({ "body": new.body, "labels": labels });
+        self.patch(&aim, number, body)?;
+        Ok(unable)
     }
 
     fn edit(&self, number: u64, edit: &Edit) -> Result<Request, ForgeError> {

@@ -131,6 +131,19 @@ pub trait Forge {
     /// When the forge can't be asked or refuses.
     fn create(&self, new: &NewRequest) -> Result<Created, ForgeError>;
 
+    /// Gives a request that was opened what the forge takes only then, and at last its text. Gives what of it the forge couldn't do.
+    ///
+    /// # Errors
+    /// When the forge can't be asked or refuses.
+    fn finish(&self, number: u64, new: &NewRequest) -> Result<Vec<String>, ForgeError> {
+        let edit = Edit {
+            body: Some(new.body.clone()),
+            labels: Some(new.labels.clone()),
+            ..Edit::default()
+        };
+        self.edit(number, &edit).map(|_| Vec::new())
+    }
+
     /// Changes a request.
     ///
     /// # Errors

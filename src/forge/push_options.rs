@@ -75,6 +75,7 @@ mod tests {
             branch: "haptic/x".to_owned(),
             base: "main".to_owned(),
             title: "Update x".to_owned(),
+            first_body: None,
             body: "One\r\n\n- two\tthree\n".to_owned(),
             labels: vec!["a".to_owned(), "b::c".to_owned()],
             assignees: vec!["bob".to_owned()],

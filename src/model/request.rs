@@ -47,6 +47,8 @@ pub struct NewRequest {
     pub title: String,
     /// Its text.
     pub body: String,
+    /// Its text for as long as it lacks what a forge takes only after the opening (labels, people): one that was left so is known by it.
+    pub first_body: Option<String>,
     /// Names of its labels; made where the forge lacks them and lets us.
     pub labels: Vec<String>,
     /// Login names of those who shall see to it.

@@ -31,6 +31,9 @@ pub struct Marker {
     /// Whether we closed it: that is nobody's "no".
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withdrawn: bool,
+    /// Whether it still lacks what a forge takes only after the opening: the run that opened it was ended there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
 }
 
 impl Marker {
@@ -49,6 +52,17 @@ impl Marker {
             text: digest(&text_of(change)),
             labels: change.labels.clone(),
             withdrawn: false,
+            unfinished: false,
+        }
+    }
+
+    /// The same for as long as the request lacks labels and people.
+    #[must_use]
+    pub fn unfinished(self) -> Self {
+        Self {
+            labels: Vec::new(),
+            unfinished: true,
+            ..self
         }
     }
 

@@ -213,6 +213,21 @@ mod tests {
     }
 
     #[test]
+    fn one_that_was_left_half_made_gets_its_labels() {
+        let change = change("1.0.0");
+        let mut half = request(7, &change, State::Open);
+        half.labels.clear();
+        half.body = Marker::of(&change).unfinished().behind(&text_of(&change));
+        let requests = [half];
+        let edit = kept(&change, &requests).1.unwrap();
+        assert_eq!(edit.labels.unwrap(), ["dependencies"]);
+        assert_eq!(
+            edit.body.unwrap(),
+            Marker::of(&change).behind(&text_of(&change))
+        );
+    }
+
+    #[test]
     fn a_closed_one_is_a_no_to_its_version_alone_and_only_where_people_closed_it() {
         let (old, new) = (change("1.0.0"), change("1.1.0"));
         let closed = request(3, &old, State::Closed);

@@ -41,6 +41,7 @@ pub fn hold(stage: &dyn Stage) {
     changed(stage);
     closed_and_opened_again(stage);
     people(stage);
+    finished(stage);
     drafts(stage);
     merging(stage);
     issues(stage);
@@ -194,6 +195,32 @@ fn people(stage: &dyn Stage) {
         made.unable
     );
     assert_eq!(made.unable.len(), 3, "{:?}", made.unable);
+}
+
+/// Where labels and people come after the opening, the last text does too: whoever reads it knows whether they came.
+fn finished(stage: &dyn Stage) {
+    let forge = stage.forge();
+    let new = NewRequest {
+        first_body: Some("Not yet all".to_owned()),
+        assignees: vec![stage.somebody()],
+        ..new("haptic/finished")
+    };
+    let made = open(stage, &new);
+    assert_eq!(made.unable, Vec::<String>::new());
+    let there = || forge.of_branch(&new.branch).expect("a list").remove(0);
+    for request in [made.request.clone(), there()] {
+        assert_eq!(request.body.trim_end(), new.body.trim_end());
+        assert_eq!(sorted(request.labels), sorted(new.labels.clone()));
+    }
+    let again = NewRequest {
+        body: "All of it".to_owned(),
+        labels: vec!["chart".to_owned()],
+        ..new.clone()
+    };
+    let unable = forge.finish(made.request.number, &again).expect("done");
+    assert_eq!(unable, Vec::<String>::new());
+    assert_eq!(there().body.trim_end(), "All of it");
+    assert_eq!(there().labels, ["chart"]);
 }
 
 fn drafts(stage: &dyn Stage) {

@@ -23,7 +23,7 @@ use self::reach::Reached;
 use self::told::{Delivered, Told, Verdict};
 use crate::error::Problem;
 use crate::forge::error::ForgeError;
-use crate::forge::{Able, Kind};
+use crate::forge::{Able, Forge, Kind};
 use crate::git::branches::Offered;
 use crate::model::policy::RequestPolicy;
 use crate::model::request::{Edit, NewRequest, Request, State};
@@ -329,7 +329,7 @@ impl<'a> Delivery<'a> {
                     (false, false) => Verdict::Same,
                 };
                 if let Some(edit) = edit {
-                    forge.edit(request.number, &edit)?;
+                    bring_up(forge, request, edit, new, ui)?;
                 }
                 (request.clone(), verdict)
             }
@@ -352,7 +352,7 @@ impl<'a> Delivery<'a> {
                     let mut open = found.into_iter().filter(|one| one.state == State::Open);
                     let request = open.next().ok_or(why)?;
                     if let Some(edit) = edited(&request, work.change) {
-                        forge.edit(request.number, &edit)?;
+                        bring_up(forge, &request, edit, new, ui)?;
                     }
                     (request, Verdict::Created)
                 }
@@ -377,6 +377,7 @@ impl<'a> Delivery<'a> {
             base: change.base.clone(),
             title: change.title.clone(),
             body: Marker::of(change).behind(&text_of(change)),
+            first_body: Some(Marker::of(change).unfinished().behind(&text_of(change))),
             labels: change.labels.clone(),
             assignees: policy.assignees.clone(),
             reviewers: policy.reviewers.clone(),
@@ -402,4 +403,29 @@ impl<'a> Delivery<'a> {
         lookups.forge.comment(request.number, note)?;
         lookups.forge.close(request.number)
     }
+}
+
+/// Changes an open request. One that was opened and left there gets the rest of what belongs to it.
+fn bring_up(
+    forge: &dyn Forge,
+    request: &Request,
+    mut edit: Edit,
+    new: NewRequest,
+    ui: &mut Ui,
+) -> Result<(), ForgeError> {
+    let marker = Marker::split(&request.body).1;
+    if marker.is_some_and(|marker| marker.unfinished) {
+        let given = NewRequest {
+            body: edit.body.take().unwrap_or(new.body),
+            labels: edit.labels.take().unwrap_or(request.labels.clone()),
+            ..new
+        };
+        for unable in forge.finish(request.number, &given)? {
+            ui.warn(&format!("{}: {unable}", request.url));
+        }
+    }
+    if edit != Edit::default() {
+        forge.edit(request.number, &edit)?;
+    }
+    Ok(())
 }

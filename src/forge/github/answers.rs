@@ -41,6 +41,13 @@ pub(super) struct Named {
     pub(super) name: String,
 }
 
+/// What has labels.
+#[derive(Deserialize)]
+pub(super) struct Labelled {
+    #[serde(default)]
+    pub(super) labels: Vec<Named>,
+}
+
 /// An issue or a milestone.
 #[derive(Deserialize)]
 pub(super) struct Titled {

@@ -5,6 +5,7 @@
 //! `enablePullRequestAutoMerge` of its GraphQL API: REST has none for it.
 
 mod answers;
+mod later;
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use tokio::runtime::Runtime;
 use ureq::http::{Method, Request as HttpRequest, Response, Uri};
 
 use self::answers::{Named, Pull, Titled, Ways, own};
-use crate::forge::common::{encoded, lines, missing, newest_first};
+use self::later::has_later;
+use crate::forge::common::{encoded, left_open, lines, newest_first};
 use crate::forge::error::ForgeError;
 use crate::forge::http::{Call, Http};
 use crate::forge::{Able, Created, Edit, Forge, Issue, Kind, NewRequest, Recent, Request};
@@ -168,11 +170,12 @@ impl Github {
 
     /// Opens it. A branch that was pushed a moment ago isn't known everywhere at once.
     fn opened(&self, new: &NewRequest, is_draft: bool) -> Result<Pull, ForgeError> {
+        let first = new.first_body.as_ref().filter(|_| has_later(new));
         let body = json!({
             "title": new.title,
             "head": new.branch,
             "base": new.base,
-            "body": new.body,
+            "body": first.unwrap_or(&new.body),
             "draft": is_draft,
         });
         let aim = format!("open a pull request for `{}`", new.branch);
@@ -208,47 +211,6 @@ impl Github {
         let path = self.issue_path(number, "/labels");
         let labels: Vec<Named> = self.put("label it", &path, &json!({ "labels": labels }))?;
         Ok(labels.into_iter().map(|label| label.name).collect())
-    }
-
-    fn people(&self, number: u64, new: &NewRequest, unable: &mut Vec<String>) {
-        if !new.assignees.is_empty() {
-            let path = self.issue_path(number, "/assignees");
-            let body = json!({ "assignees": new.assignees });
-            match self.post::<Titled>("assign somebody", &path, &body) {
-                // GitHub leaves out whom it can't assign, without a word.
-                Ok(issue) => {
-                    let there = issue.assignees.into_iter().map(|user| user.login);
-                    let there: Vec<String> = there.collect();
-                    let missing = missing(&new.assignees, &there);
-                    unable.extend(
-                        missing.map(|name| format!("assignee `{name}`: GitHub left it out")),
-                    );
-                }
-                Err(why) => unable.push(format!("assignees: {}", why.why)),
-            }
-        }
-        // One by one: an unknown name would spoil all of a call.
-        let path = format!("{}/requested_reviewers", self.one(number));
-        for name in &new.reviewers {
-            let body = json!({ "reviewers": [name] });
-            if let Err(why) = self.post::<Value>("ask for a review", &path, &body) {
-                unable.push(format!("reviewer `{name}`: {}", why.why));
-            }
-        }
-    }
-
-    fn milestone(&self, number: u64, title: &str) -> Result<(), String> {
-        let named = |why: ForgeError| format!("milestone `{title}`: {}", why.why);
-        let path = self.path("/milestones?state=open&per_page=100");
-        let found: Vec<Titled> = self.pages("look a milestone up", &path).map_err(named)?;
-        let mut found = found.into_iter();
-        let milestone = found
-            .find(|milestone| milestone.title == title)
-            .ok_or_else(|| format!("milestone `{title}`: there is none that is open"))?;
-        let body = json!({ "milestone": milestone.number });
-        let path = self.issue_path(number, "");
-        let done = self.patch::<Value>("set the milestone", &path, &body);
-        done.map(|_| ()).map_err(named)
     }
 }
 
@@ -338,17 +300,11 @@ impl Forge for Github {
             other => other?,
         };
         let mut request = pull.request();
-        let number = request.number;
-        if !new.labels.is_empty() {
-            match self.label(number, &new.labels) {
-                Ok(labels) => request.labels = labels,
-                Err(why) => unable.push(format!("labels: {}", why.why)),
-            }
-        }
-        self.people(number, new, &mut unable);
-        let milestone = new.milestone.as_deref();
-        if let Some(Err(why)) = milestone.map(|title| self.milestone(number, title)) {
-            unable.push(why);
+        if has_later(new) {
+            let given = self.given(request.number, new).map_err(left_open)?;
+            request.labels = given.0;
+            request.body.clone_from(&new.body);
+            unable.extend(given.1);
         }
         for (what, is_wanted) in [
             ("squash", new.squash.is_some()),
@@ -361,6 +317,10 @@ impl Forge for Github {
             }
         }
         Ok(Created { request, unable })
+    }
+
+    fn finish(&self, number: u64, new: &NewRequest) -> Result<Vec<String>, ForgeError> {
+        self.given(number, new).map(|(_, unable)| unable)
     }
 
     fn edit(&self, number: u64, edit: &Edit) -> Result<Request, ForgeError> {

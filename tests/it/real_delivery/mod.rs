@@ -8,9 +8,12 @@ use haptic_scaffold::forge::Kind;
 use crate::env::{Run, TestEnv};
 use crate::real_forges::{Sim, name};
 
+mod faults;
+mod killed;
 mod life;
 mod peer_gitea;
 mod peer_sim;
+mod quiet;
 
 /// A merge request as people see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +46,8 @@ trait Peer: Sync {
     fn requests(&self, project: &str) -> Vec<Seen>;
     /// Full names of references, and where they are.
     fn refs(&self, project: &str) -> BTreeMap<String, String>;
+    /// Every commit with its message and difference.
+    fn history(&self, project: &str) -> String;
     fn file(&self, project: &str, branch: &str, path: &str) -> String;
     /// A person's commit; a branch that isn't there starts at `main`.
     fn commit(&self, project: &str, branch: &str, path: &str, text: &str);
@@ -183,7 +188,7 @@ fn wrong(peer: &dyn Peer, project: &str, version: &str) -> Option<String> {
 }
 
 /// Each simulated forge in turn.
-fn each(test: impl Fn(&Sim)) {
+fn each(mut test: impl FnMut(&Sim)) {
     for kind in crate::real_forges::ALL {
         let Some(sim) = Sim::start(kind) else { return };
         test(&sim);

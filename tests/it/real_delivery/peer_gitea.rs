@@ -72,6 +72,17 @@ impl Peer for Gitea {
         refs
     }
 
+    fn history(&self, project: &str) -> String {
+        let refs = self.refs(project);
+        let heads = refs.keys().filter_map(|it| it.strip_prefix("refs/heads/"));
+        let all = heads.map(|branch| {
+            let path = format!("commits?sha={branch}&limit=50");
+            self.tell("GET", &at(project, &path), &json!({}))
+                .to_string()
+        });
+        all.collect()
+    }
+
     fn file(&self, project: &str, branch: &str, path: &str) -> String {
         let path = at(project, &format!("contents/{path}?ref={branch}"));
         let content = text(&self.tell("GET", &path, &json!({}))["content"]);

@@ -51,6 +51,19 @@ impl Peer for Sim {
         serde_json::from_value(refs).expect("references")
     }
 
+    fn history(&self, project: &str) -> String {
+        let at = self.ask(&format!(
+            "repo-path?forge={}&project={project}",
+            name(self.kind)
+        ));
+        let log = ["log", "--all", "--format=raw", "-p"];
+        let done = Command::new("git")
+            .args(["-C", &text(&at["path"])])
+            .args(log)
+            .output();
+        String::from_utf8_lossy(&done.expect("git").stdout).into_owned()
+    }
+
     fn file(&self, project: &str, branch: &str, path: &str) -> String {
         text(
             &self.ask(&format!(

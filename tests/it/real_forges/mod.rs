@@ -96,7 +96,7 @@ impl Sim {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    fn fault(&self, what: &Value) {
+    pub fn fault(&self, what: &Value) {
         let address = format!("{}/_sim/faults", self.at("control"));
         ureq::delete(&address).call().expect("cleared");
         self.tell("faults", what);
