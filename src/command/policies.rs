@@ -116,7 +116,9 @@ impl Policies {
 
     /// What was rejected, and why: one line each.
     pub fn rejected(&self) -> Vec<String> {
-        self.none.rejected()
+        let all = self.none.rejected.iter();
+        all.map(|(chart, version, why)| format!("{chart} {version}: {why}"))
+            .collect()
     }
 
     /// The names of all environments.

@@ -50,28 +50,26 @@ pub fn offer(
     let name = format!("refs/heads/{}", change.branch);
     let git = |why: git2::Error| said(&format!("read `{}`", change.branch), &why);
     let trees = RawTrees::of(repository).map_err(git)?;
-    let old = match repository.find_reference(&name) {
-        Ok(reference) => Some(reference.peel_to_commit().map_err(git)?),
-        Err(why) if why.code() == git2::ErrorCode::NotFound => None,
-        Err(why) => return Err(git(why)),
-    };
     if is_checked_out(repository, &name) {
         return Ok(Offered::CheckedOut);
     }
-    // What a clone knows of the remote's branch counts as much: a push would go over it.
-    let published = remote_tips(repository, &change.branch)?;
+    let Tips { old, published } = tips(repository, &change.branch)?;
     for tip in old.iter().chain(&published) {
         if !is_ours(repository, &trees, tip, (base, change)) {
             return Ok(Offered::LeftAlone);
         }
     }
-    // One with the same content is as good on an older base, where nobody has to look at it again. One that was merged brings nothing any more.
+    // One with the same content is as good on an older base, where nobody has to look at it again; but not on one that isn't in the base's history any more:
+    // that was taken away, perhaps for what is in it. One that was merged brings nothing.
     let is_same = |tip: &&git2::Commit<'_>| {
-        if rebuild == Rebuild::Always && !tip.parent_id(0).is_ok_and(|parent| parent == base) {
-            return false;
-        }
+        let is_on = |parent: Oid| match rebuild {
+            Rebuild::Always => parent == base,
+            Rebuild::OnConflict => parent == base || descends(repository, base, parent),
+        };
         let is_merged = tip.id() == base || descends(repository, base, tip.id());
-        !is_merged && trailer(tip, DIGEST_TRAILER) == trailer_of(change, DIGEST_TRAILER)
+        tip.parent_id(0).is_ok_and(is_on)
+            && !is_merged
+            && trailer(tip, DIGEST_TRAILER) == trailer_of(change, DIGEST_TRAILER)
     };
     // The remote's first: what people see there isn't made a second time.
     if let Some(same) = published.iter().chain(&old).find(is_same) {
@@ -101,6 +99,73 @@ pub fn offer(
     })
 }
 
+/// Whether a change's branch is somebody's, so that [`offer`] would leave it alone.
+///
+/// # Errors
+/// When the repository can't be read.
+pub fn is_somebodys(repository: &Repository, change: &Change, base: Oid) -> Result<bool> {
+    let git = |why: git2::Error| said(&format!("read `{}`", change.branch), &why);
+    let trees = RawTrees::of(repository).map_err(git)?;
+    let Tips { old, published } = tips(repository, &change.branch)?;
+    let mut all = old.iter().chain(&published);
+    let name = format!("refs/heads/{}", change.branch);
+    Ok(is_checked_out(repository, &name)
+        || all.any(|tip| !is_ours(repository, &trees, tip, (base, change))))
+}
+
+/// Where a branch is: here, and on remotes as far as is known. What a clone knows of them counts as much: a push would go over it.
+struct Tips<'r> {
+    old: Option<git2::Commit<'r>>,
+    published: Vec<git2::Commit<'r>>,
+}
+
+fn tips<'r>(repository: &'r Repository, branch: &str) -> Result<Tips<'r>> {
+    let git = |why: git2::Error| said(&format!("read `{branch}`"), &why);
+    let old = match repository.find_reference(&format!("refs/heads/{branch}")) {
+        Ok(reference) => Some(reference.peel_to_commit().map_err(git)?),
+        Err(why) if why.code() == git2::ErrorCode::NotFound => None,
+        Err(why) => return Err(git(why)),
+    };
+    Ok(Tips {
+        old,
+        published: remote_tips(repository, branch)?,
+    })
+}
+
+/// Whether it can be said of every offer, by its parent, if that is the base's: not where the history is cut off before it.
+///
+/// # Errors
+/// When a commit can't be read.
+pub fn is_decided(repository: &Repository, base: Oid, offers: &[Oid]) -> Result<bool> {
+    let git = |why: git2::Error| said("read the offers", &why);
+    for tip in offers {
+        let tip = repository.find_commit(*tip).map_err(git)?;
+        let is_known = |parent: Oid| parent == base || descends(repository, base, parent);
+        let is_plain = trailer(&tip, KEY_TRAILER).is_none();
+        if !is_plain && !tip.parent_ids().any(is_known) {
+            return Ok(!repository.is_shallow());
+        }
+    }
+    Ok(true)
+}
+
+/// Deletes a branch of an offer here, where it is at this commit and nobody works on it.
+///
+/// # Errors
+/// When it can't be deleted.
+pub fn forget(repository: &Repository, branch: &str, tip: Oid) -> Result<()> {
+    let name = format!("refs/heads/{branch}");
+    let git = |why: git2::Error| said(&format!("delete `{branch}`"), &why);
+    match repository.find_reference(&name) {
+        Ok(mut reference)
+            if reference.target() == Some(tip) && !is_checked_out(repository, &name) =>
+        {
+            reference.delete().map_err(git)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The tips of a branch as clones of remotes know them.
 fn remote_tips<'r>(repository: &'r Repository, branch: &str) -> Result<Vec<git2::Commit<'r>>> {
     let git = |why: git2::Error| said("list the branches", &why);
@@ -121,6 +186,8 @@ pub struct OldOffer {
     pub key: String,
     /// The versions that it offers.
     pub versions: Vec<String>,
+    /// The digest of what it changes.
+    pub content: String,
     /// The files that it changes.
     pub paths: Vec<String>,
     /// Whether the base has all that it changes, by a merge of any kind or by hand.
@@ -183,6 +250,7 @@ pub fn old_offer(
         branch: branch.to_owned(),
         key,
         versions: trailers(&tip, VERSION_TRAILER),
+        content: trailer(&tip, DIGEST_TRAILER).unwrap_or_default(),
         paths: files.into_keys().collect(),
         is_in_base,
     }))

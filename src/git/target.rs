@@ -158,6 +158,14 @@ impl Target {
     }
 }
 
+/// Opens a repository by its git folder. Not by libgit2's way for bare ones, which doesn't read where a history is cut off.
+///
+/// # Errors
+/// When it is none, or can't be read.
+pub fn open(folder: &Path) -> Result<Repository> {
+    Repository::open(folder).map_err(|why| unopened(folder, &why))
+}
+
 /// Says where a remote's branch is, as `git fetch` and `git push` do; nothing for one that is gone.
 ///
 /// # Errors

@@ -28,6 +28,9 @@ pub struct Marker {
     /// The labels that it was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
+    /// Whether it was asked to be merged by itself: once, so that whoever takes that back is heard.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub armed: bool,
     /// Whether we closed it: that is nobody's "no".
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withdrawn: bool,
@@ -51,6 +54,7 @@ impl Marker {
             title: digest(&change.title),
             text: digest(&text_of(change)),
             labels: change.labels.clone(),
+            armed: false,
             withdrawn: false,
             unfinished: false,
         }
@@ -68,21 +72,21 @@ impl Marker {
 
     /// Splits a request's text into what people read and the marker, if it has one.
     pub fn split(body: &str) -> (String, Option<Self>) {
-        let Some(start) = body.rfind(START) else {
-            return (body.to_owned(), None);
-        };
-        let rest = &body[start + START.len()..];
-        let Some(end) = rest.find(END) else {
-            return (body.to_owned(), None);
-        };
-        match serde_json::from_str(&rest[..end]) {
-            Ok(marker) => {
-                let behind = rest[end + END.len()..].trim_start_matches('\n');
+        // The last that can be read: people may write anything behind it.
+        let mut before = body;
+        while let Some(start) = before.rfind(START) {
+            let rest = &body[start + START.len()..];
+            let read = rest.find(END).and_then(|end| {
+                let marker = serde_json::from_str(&rest[..end]).ok()?;
+                Some((marker, rest[end + END.len()..].trim_start_matches('\n')))
+            });
+            if let Some((marker, behind)) = read {
                 let text = format!("{}{behind}", &body[..start]);
-                (text.trim_end().to_owned(), Some(marker))
+                return (text.trim_end().to_owned(), Some(marker));
             }
-            Err(_) => (body.to_owned(), None),
+            before = &body[..start];
         }
+        (body.to_owned(), None)
     }
 
     /// A text with the marker behind it.

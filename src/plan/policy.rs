@@ -22,7 +22,7 @@ const EVERY: &str = "*";
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     charts: BTreeMap<String, ChartRule>,
-    rejected: Vec<(String, Version, String)>,
+    pub(crate) rejected: Vec<(String, Version, String)>,
     /// Parts of the repository in the order in which a version reaches them.
     pub environments: Vec<Stage>,
     /// Which of several files has said that order.
@@ -138,13 +138,6 @@ impl Policy {
     pub fn has_rejected(&self, version: &str) -> bool {
         let mut all = self.rejected.iter().map(|(_, one, _)| one);
         lenient_version(version).is_some_and(|version| all.any(|one| *one == version))
-    }
-
-    /// What was rejected, and why: one line each.
-    pub fn rejected(&self) -> Vec<String> {
-        let all = self.rejected.iter();
-        all.map(|(chart, version, why)| format!("{chart} {version}: {why}"))
-            .collect()
     }
 
     /// Lets the paths of its environments also be seen from the folder of its file.

@@ -11,6 +11,8 @@ use crate::model::request::{Edit, Request, State};
 pub enum Step<'r> {
     /// People closed the one with these versions: that is a "no".
     Closed(&'r Request),
+    /// People have aimed this one, which is ours, at another base.
+    Elsewhere(&'r Request),
     /// There is none that is open.
     Open,
     /// This one is about the change.
@@ -39,6 +41,15 @@ pub fn step<'r>(change: &Change, requests: &'r [Request]) -> Step<'r> {
         };
     }
     let wanted = Marker::of(change);
+    let is_elsewhere = |one: &&Request| {
+        let marker = Marker::split(&one.body).1;
+        one.state == State::Open
+            && one.branch == change.branch
+            && marker.is_some_and(|marker| marker.key == change.key)
+    };
+    if let Some(request) = requests.iter().find(is_elsewhere) {
+        return Step::Elsewhere(request);
+    }
     let is_refused = |request: &&Request| {
         let marker = Marker::split(&request.body).1;
         marker.is_some_and(|marker| !marker.withdrawn && is_same_offer(&marker, &wanted))
@@ -59,8 +70,11 @@ fn is_same_offer(one: &Marker, other: &Marker) -> bool {
 
 /// What of a request has to become another for it to bring a change. Title, text and labels that people changed stay as people left them.
 pub fn edited(request: &Request, change: &Change) -> Option<Edit> {
-    let wanted = Marker::of(change);
     let (text, marker) = Marker::split(&request.body);
+    let wanted = Marker {
+        armed: marker.as_ref().is_some_and(|marker| marker.armed),
+        ..Marker::of(change)
+    };
     let is_own_title = marker
         .as_ref()
         .is_some_and(|marker| marker.title == digest(&request.title));
@@ -88,6 +102,17 @@ fn labels(request: &Request, marker: Option<&Marker>, change: &Change) -> Option
     let added = change.labels.iter().filter(is_new);
     let all: Vec<String> = stays.chain(added).cloned().collect();
     (all != request.labels).then_some(all)
+}
+
+/// The text of a request that was asked to be merged by itself, where it doesn't say so yet.
+pub fn armed(body: &str) -> Option<String> {
+    let (text, marker) = Marker::split(body);
+    let marker = marker.filter(|marker| !marker.armed)?;
+    let marker = Marker {
+        armed: true,
+        ..marker
+    };
+    Some(marker.behind(&text))
 }
 
 /// The text of a request that we close, so that it is known for nobody's "no".
@@ -163,10 +188,11 @@ mod tests {
             body.trim().to_owned(),
             body.replace('\n', "\r\n").replace("\r\n", "\n"),
             format!("{body}\nA note behind it."),
+            format!("{body}\n<!-- haptic-scaffold isn't mine -->"),
         ] {
             let (text, found) = Marker::split(&body);
             assert_eq!(found.as_ref(), Some(&marker));
-            assert!(!text.contains("haptic-scaffold"), "{text}");
+            assert!(!text.contains("haptic-scaffold {"), "{text}");
         }
         assert_eq!(Marker::split("<!-- haptic-scaffold {} -->").1, None);
         assert_eq!(Marker::split("<!-- haptic-scaffold {").1, None);
@@ -272,6 +298,10 @@ mod tests {
         let mut elsewhere = request(5, &change, State::Open);
         elsewhere.base = "test".to_owned();
         let requests = [copied, elsewhere];
+        assert_eq!(step(&change, &requests), Step::Elsewhere(&requests[1]));
+        let mut theirs = requests[1].clone();
+        theirs.body = "Please have a look".to_owned();
+        let requests = [requests[0].clone(), theirs];
         assert_eq!(step(&change, &requests), Step::Open);
     }
 

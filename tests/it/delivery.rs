@@ -27,7 +27,7 @@ pub(crate) fn pair(env: &TestEnv, name: &str, charts: &[&str]) {
 }
 
 /// One with the chart `web`, of which 1.1.0 is newer.
-fn scene() -> TestEnv {
+pub(crate) fn scene() -> TestEnv {
     let env = TestEnv::new();
     pair(&env, "repo", &["web"]);
     env.write("versions.yaml", "web: ['1.1.0']\n");
@@ -40,7 +40,7 @@ pub(crate) fn commit(env: &TestEnv, folder: &str, subject: &str) {
 }
 
 /// Commits a file to a branch of the remote, as somebody else does.
-fn elsewhere(env: &TestEnv, branch: &str, path: &str, text: &str) {
+pub(crate) fn elsewhere(env: &TestEnv, branch: &str, path: &str, text: &str) {
     if !env.path("other").exists() {
         env.git(".", &["clone", "-q", "repo.git", "other"]);
     }
@@ -52,7 +52,7 @@ fn elsewhere(env: &TestEnv, branch: &str, path: &str, text: &str) {
     env.git("other", &["push", "-q", "origin", branch]);
 }
 
-fn run(env: &TestEnv, more: &[&str], code: i32) -> Run {
+pub(crate) fn run(env: &TestEnv, more: &[&str], code: i32) -> Run {
     let mut arguments = vec!["-C", "repo", "upgrade", "--versions", "versions.yaml"];
     arguments.extend(["--output", "json"]);
     arguments.extend(more);
@@ -60,7 +60,7 @@ fn run(env: &TestEnv, more: &[&str], code: i32) -> Run {
 }
 
 /// The one change of a run.
-fn one(env: &TestEnv, more: &[&str], code: i32) -> Value {
+pub(crate) fn one(env: &TestEnv, more: &[&str], code: i32) -> Value {
     let mut json = run(env, more, code).json();
     assert_eq!(json["changes"].as_array().map(Vec::len), Some(1), "{json}");
     json["changes"][0].take()
@@ -78,7 +78,7 @@ pub(crate) fn refs(env: &TestEnv, folder: &str) -> String {
     )
 }
 
-fn request_file(number: u64) -> String {
+pub(crate) fn request_file(number: u64) -> String {
     format!("repo/.git/haptic-scaffold/requests/{number}.md")
 }
 
@@ -87,7 +87,7 @@ fn has_request(env: &TestEnv, number: u64) -> bool {
 }
 
 /// Puts the request into another state, as people do on a forge.
-fn put_state(env: &TestEnv, number: u64, state: &str) {
+pub(crate) fn put_state(env: &TestEnv, number: u64, state: &str) {
     let text = env.read(&request_file(number));
     assert!(text.contains(OPEN), "{text}");
     let text = text.replace(OPEN, &format!("state: \"{state}\""));
@@ -371,10 +371,23 @@ fn a_base_beside_the_default_branch_is_built_on_and_aimed_at() {
     elsewhere(&env, "test", "only-here", "x\n");
     let change = one(&env, &["--open", "--base", "test"], 0);
     assert_eq!(change["base"], "test");
-    let parent = tip(&env, "repo.git", &format!("{BRANCH}^"));
+    let branch = format!("{BRANCH}@test");
+    assert_eq!(change["branch"], branch.as_str());
+    let parent = tip(&env, "repo.git", &format!("{branch}^"));
     assert_eq!(parent, tip(&env, "repo.git", "test"));
     let text = env.read(&request_file(1));
     assert!(text.contains("base: \"test\"\n"), "{text}");
+    // The default branch has an offer of its own, and neither takes the other's place.
+    let change = one(&env, &["--open", "--base", "main"], 0);
+    assert_eq!(change["request"]["number"], 2);
+    for (base, number) in [("test", 1), ("main", 2)] {
+        let change = one(&env, &["--open", "--base", base], 0);
+        let request = &change["request"];
+        assert_eq!(
+            (&request["number"], &request["verdict"]),
+            (&number.into(), &"same".into())
+        );
+    }
     let missing = run(&env, &["--open", "--base", "nowhere"], 4);
     said(&missing, &["has no branch `nowhere` to build on"]);
     let hint = &missing.json()["error"]["hint"];

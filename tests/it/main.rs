@@ -21,6 +21,7 @@ mod cli;
 mod cluster;
 mod dashboard;
 mod delivery;
+mod delivery_safety;
 mod docs;
 mod env;
 mod fake_cluster;

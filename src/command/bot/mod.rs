@@ -23,7 +23,7 @@ use crate::cli::deliver::DeliverArgs;
 use crate::cli::upgrade::UpgradeArgs;
 use crate::error::{ExitStatus, Problem, Report};
 use crate::forge::Kind;
-use crate::git::target::Target;
+use crate::git::target::{Target, open};
 use crate::registry::shared::Shared;
 use crate::ui::{Outcome, Ui};
 use crate::world::World;
@@ -158,18 +158,6 @@ impl Bot<'_> {
         let target = Target::Existing(repository);
         round.run(&target, (base.1, &base.0), Some((delivery, true)), ui)
     }
-}
-
-/// Not by `open_bare`, with which libgit2 doesn't read where the history is cut, and then looks for commits that aren't here.
-fn open(folder: &Path) -> Result<Repository> {
-    Repository::open(folder).map_err(|why| {
-        Problem::failed(format!(
-            "cannot open `{}`: {}",
-            folder.display(),
-            why.message()
-        ))
-        .into()
-    })
 }
 
 /// What became of one repository.

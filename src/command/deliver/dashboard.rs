@@ -4,8 +4,10 @@ use super::told::{Delivered, Verdict};
 use super::{Delivery, Opening};
 use crate::error::Problem;
 use crate::forge::Able;
+use crate::model::request::Request;
 use crate::model::text::plain;
-use crate::plan::bundle::Kept;
+use crate::plan::bundle::{Kept, OFFERS};
+use crate::plan::marker::Marker;
 use crate::ui::Ui;
 
 /// The issue's title, by which it is found.
@@ -30,16 +32,29 @@ impl Delivery<'_> {
     ///
     /// # Errors
     /// When the forge refuses.
-    pub fn dashboard(&self, listed: &Listed<'_>, ui: &mut Ui) -> Result<(), Problem> {
-        let Opening::Forge(lookups) = &self.opening else {
+    pub fn dashboard(&mut self, listed: &Listed<'_>, ui: &mut Ui) -> Result<(), Problem> {
+        let Opening::Forge(lookups) = &mut self.opening else {
             return Ok(());
         };
         if !self.policy.dashboard || self.is_dry {
             return Ok(());
         }
+        // What waits may have a request that was opened before.
+        let is_waiting = |one: &&Request| {
+            let mut delivered = listed.delivered.iter();
+            one.branch.starts_with(OFFERS)
+                && Marker::split(&one.body)
+                    .1
+                    .is_some_and(|marker| !marker.withdrawn)
+                && !delivered.any(|other| other.change.branch == one.branch)
+        };
+        let open = lookups.open().map_err(|why| why.problem())?.iter();
+        let waiting = open.filter(is_waiting);
+        let waiting = waiting.map(|one| format!("{} ({})", one.title, one.url));
+        let waiting: Vec<String> = waiting.collect();
         let forge = lookups.forge.as_ref();
         let known = forge.issue(TITLE).map_err(|why| why.problem())?;
-        let body = body(listed);
+        let body = body(listed, &waiting);
         if let Some(known) = &known {
             if !known.body.contains(MARK) {
                 ui.warn(&format!(
@@ -67,7 +82,7 @@ impl Delivery<'_> {
 }
 
 /// The text: the same facts make the same text, so that nothing is written where nothing is new.
-fn body(listed: &Listed<'_>) -> String {
+fn body(listed: &Listed<'_>, waiting: &[String]) -> String {
     let mut text = format!("{MARK}\n");
     let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
@@ -82,7 +97,7 @@ fn body(listed: &Listed<'_>) -> String {
         let all = all.filter(move |one| one.is_closed() == is_closed);
         all.map(line).collect::<Vec<_>>()
     };
-    section("Open", of(false));
+    section("Open", [of(false), waiting.to_vec()].concat());
     section("Closed by people", of(true));
     let kept = listed.kept.iter();
     section(

@@ -48,14 +48,14 @@ impl Lookups {
         Ok(self.open.insert(open))
     }
 
-    /// What may be about a change: the open request of its branch, or those that have ended.
+    /// What may be about a change: the open requests of its branch, or those that have ended.
     ///
     /// # Errors
     /// When the forge can't be asked.
     pub fn about(&mut self, change: &Change) -> Result<Vec<Request>, ForgeError> {
         let open = self.open()?.iter();
         let open: Vec<Request> = open
-            .filter(|one| one.branch == change.branch && one.base == change.base)
+            .filter(|one| one.branch == change.branch)
             .cloned()
             .collect();
         if open.is_empty() {

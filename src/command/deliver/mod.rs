@@ -24,18 +24,20 @@ use self::told::{Delivered, Told, Verdict};
 use crate::error::Problem;
 use crate::forge::error::ForgeError;
 use crate::forge::{Able, Forge, Kind};
-use crate::git::branches::Offered;
+use crate::git::branches::{Offered, is_somebodys};
 use crate::model::policy::RequestPolicy;
 use crate::model::request::{Edit, NewRequest, Request, State};
 use crate::plan::bundle::Kept;
 use crate::plan::change::Change;
 use crate::plan::marker::{Marker, text_of};
-use crate::plan::request::{Step, edited, step, withdrawn};
+use crate::plan::request::{Step, armed, edited, step, withdrawn};
 use crate::plan::schedule::Schedule;
 use crate::ui::Ui;
 
 pub use self::dashboard::Listed;
 pub use self::tidy::Wanted;
+
+const LEFT_ALONE: &str = "the branch has a commit that isn't ours";
 
 /// How requests are opened.
 pub enum Opening {
@@ -218,10 +220,15 @@ impl<'a> Delivery<'a> {
             });
         }
         for work in &mut works {
-            if let Step::Closed(request) = step(work.change, &work.requests) {
-                work.told = Some(self.closed(request));
+            let decided = match step(work.change, &work.requests) {
+                Step::Closed(request) => Some(self.closed(request)),
+                Step::Elsewhere(request) => Some(self.elsewhere(request)),
+                Step::Keep { .. } | Step::Open => None,
+            };
+            if decided.is_some() {
+                work.told = decided;
             } else if self.is_dry {
-                work.told = self.foreseen(work);
+                work.told = self.foreseen(repository, work)?;
             } else {
                 work.offered = Some(offer(work.change)?);
                 work.told = self.left_alone(work);
@@ -257,12 +264,17 @@ impl<'a> Delivery<'a> {
         Told::of(self.kind(), Some(request), Verdict::Closed).because(why)
     }
 
+    fn elsewhere(&self, request: &Request) -> Told {
+        let why = format!("people aimed it at `{}`", request.base);
+        Told::of(self.kind(), Some(request), Verdict::LeftAlone).because(why)
+    }
+
     /// What would become of the request.
-    fn foreseen(&self, work: &Work<'_>) -> Option<Told> {
+    fn foreseen(&self, repository: &Repository, work: &Work<'_>) -> Result<Option<Told>> {
         let Opening::Forge(_) = &self.opening else {
-            return None;
+            return Ok(None);
         };
-        Some(match step(work.change, &work.requests) {
+        let (request, verdict) = match step(work.change, &work.requests) {
             Step::Keep {
                 request,
                 edit,
@@ -273,22 +285,26 @@ impl<'a> Delivery<'a> {
                     (false, Some(_)) => Verdict::Updated,
                     (false, None) => Verdict::Same,
                 };
-                Told::of(self.kind(), Some(request), verdict)
+                (Some(request), verdict)
             }
-            Step::Open => Told::of(self.kind(), None, Verdict::Created),
-            Step::Closed(request) => self.closed(request),
-        })
+            Step::Open | Step::Closed(_) | Step::Elsewhere(_) => (None, Verdict::Created),
+        };
+        if is_somebodys(repository, work.change, self.reached.base.1)? {
+            let told = Told::of(self.kind(), request, Verdict::LeftAlone);
+            return Ok(Some(told.because(LEFT_ALONE)));
+        }
+        Ok(Some(Told::of(self.kind(), request, verdict)))
     }
 
     fn left_alone(&self, work: &Work<'_>) -> Option<Told> {
         let why = match work.offered.as_ref()? {
-            Offered::LeftAlone => "the branch has a commit that isn't ours",
+            Offered::LeftAlone => LEFT_ALONE,
             Offered::CheckedOut => "the branch is checked out",
             Offered::Created(_) | Offered::Updated(_) | Offered::Same(_) => return None,
         };
         let request = match step(work.change, &work.requests) {
             Step::Keep { request, .. } => Some(request),
-            Step::Open | Step::Closed(_) => None,
+            Step::Open | Step::Closed(_) | Step::Elsewhere(_) => None,
         };
         Some(Told::of(self.kind(), request, Verdict::LeftAlone).because(why))
     }
@@ -333,7 +349,7 @@ impl<'a> Delivery<'a> {
                 }
                 (request.clone(), verdict)
             }
-            Step::Open | Step::Closed(_) => match forge.create(&new) {
+            Step::Open | Step::Closed(_) | Step::Elsewhere(_) => match forge.create(&new) {
                 Ok(created) => {
                     for unable in &created.unable {
                         ui.warn(&format!("{}: {unable}", created.request.url));
@@ -360,14 +376,42 @@ impl<'a> Delivery<'a> {
             },
         };
         let mut told = Told::of(self.kind(), Some(&request), verdict);
-        let is_changed = verdict != Verdict::Same;
-        if let (true, true, Some(commit)) = (self.policy.auto_merge, is_changed, work.commit()) {
-            let able = forge.merge_when_ready(request.number, &commit.to_string())?;
-            if let Able::Unable(why) = able {
-                told = told.because(format!("it isn't merged by itself: {why}"));
-            }
+        if let Some(why) = self.arm(forge, &request, work)? {
+            told = told.because(format!("it isn't merged by itself: {why}"));
         }
         Ok(told)
+    }
+
+    /// Asks for a request to be merged by itself: once for each commit, so that whoever takes that back is heard. Returns why that can't be.
+    fn arm(
+        &self,
+        forge: &dyn Forge,
+        request: &Request,
+        work: &Work<'_>,
+    ) -> Result<Option<String>, ForgeError> {
+        let body = Marker::of(work.change).behind(&text_of(work.change));
+        let is_armed = armed(&request.body).is_none() && !work.is_pushed;
+        let Some(commit) = work
+            .commit()
+            .filter(|_| self.policy.auto_merge && !is_armed)
+        else {
+            return Ok(None);
+        };
+        if let Able::Unable(why) = forge.merge_when_ready(request.number, &commit.to_string())? {
+            return Ok(Some(why));
+        }
+        // What the request says now may be people's; only the marker becomes another.
+        let now = forge.of_branch(&request.branch)?;
+        let now = now.into_iter().find(|one| one.number == request.number);
+        let text = now.map_or(body, |now| now.body);
+        if let Some(body) = armed(&text) {
+            let edit = Edit {
+                body: Some(body),
+                ..Edit::default()
+            };
+            forge.edit(request.number, &edit)?;
+        }
+        Ok(None)
     }
 
     fn new_request(&self, change: &Change) -> NewRequest {

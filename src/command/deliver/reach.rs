@@ -7,11 +7,14 @@ use git2::{Oid, Repository};
 
 use super::access::Access;
 use crate::error::{ExitStatus, Problem};
+use crate::git::branches::is_decided;
 use crate::git::remote::{Listing, Remote};
-use crate::git::target::{Head, move_tracking};
+use crate::git::target::{Head, move_tracking, open};
 use crate::plan::bundle::OFFERS;
 
 const HEADS: &str = "refs/heads/";
+/// How many commits come where it can't be told of an offer whether it was built on the base's history; where that isn't enough, all.
+const DEEPER: NonZeroU32 = NonZeroU32::MIN.saturating_add(99);
 
 /// A remote that was looked at.
 pub struct Reached<'a> {
@@ -49,15 +52,28 @@ impl<'a> Reached<'a> {
             (None, Some(current)) => name == current,
             (None, None) => name == "HEAD",
         };
-        let listing = remote.fetch(repository, &is_wanted, depth);
-        let listing = listing.map_err(|why| why.problem())?;
-        let of_remote = listing.head.as_deref();
-        let of_remote = of_remote.and_then(|name| name.strip_prefix(HEADS));
-        let branch = given.or(current).or(of_remote).unwrap_or("HEAD");
-        let Some(id) = listing.refs.get(&format!("{HEADS}{branch}")) else {
-            return Err(no_base(branch, &remote.shown(), &listing).into());
+        let mut depth = depth;
+        let (listing, base) = loop {
+            let listing = remote.fetch(repository, &is_wanted, depth);
+            let listing = listing.map_err(|why| why.problem())?;
+            let of_remote = listing.head.as_deref();
+            let of_remote = of_remote.and_then(|name| name.strip_prefix(HEADS));
+            let branch = given.or(current).or(of_remote).unwrap_or("HEAD").to_owned();
+            let Some(id) = listing.refs.get(&format!("{HEADS}{branch}")).copied() else {
+                return Err(no_base(&branch, &remote.shown(), &listing).into());
+            };
+            let own = listing
+                .refs
+                .iter()
+                .filter(|(name, _)| name.starts_with(&own));
+            let own: Vec<Oid> = own.map(|(_, id)| *id).collect();
+            // Where a history is cut is read when a repository is opened.
+            let fresh = open(repository.path())?;
+            if depth.is_none() || is_decided(&fresh, id, &own)? {
+                break (listing, (branch, id));
+            }
+            depth = depth.filter(|depth| *depth < DEEPER).map(|_| DEEPER);
         };
-        let base = (branch.to_owned(), *id);
         let it = Self {
             remote,
             name: name.to_owned(),

@@ -8,7 +8,7 @@ use git2::{Oid, Repository};
 use super::told::Delivered;
 use super::{Delivery, Opening};
 use crate::error::Problem;
-use crate::git::branches::{OldOffer, old_offer};
+use crate::git::branches::{OldOffer, forget, old_offer};
 use crate::git::remote::RefUpdate;
 use crate::git::remote::pushed::Outcome;
 use crate::git::target::move_tracking;
@@ -98,17 +98,30 @@ impl Delivery<'_> {
                 ui.warn(&format!("{branch}: nothing asks for it any more, and it has a commit that isn't ours, so it is left alone: {}", request.url));
                 return Ok(false);
             };
-            let note = note(&offer, delivered, &base);
+            let is_rejected = (wanted.is_rejected)(&marker.versions);
+            // That nothing asks for it may be a file that can't be read now, or a source that has lost its list: no reason to close what people look at.
+            let Some(note) = note(&offer, delivered, &base, is_rejected) else {
+                ui.notice(&format!(
+                    "{}: nothing asks for it any more; close it if it isn't wanted",
+                    request.url
+                ));
+                return Ok(false);
+            };
             ui.notice(&format!("{}: closed: {note}", request.url));
             if !self.is_dry {
                 self.withdraw(request, &note).map_err(|why| why.problem())?;
             }
             return Ok(true);
         }
-        // Whoever merged or closed it has seen this commit; one that came later is somebody's work.
+        // Whoever merged or closed it has seen this commit; one that came later is somebody's work, or an offer that has no request yet.
         let is_ended = requests.iter().any(|request| {
             let has_seen = request.head.as_deref() == Some(&tip.to_string());
-            marked(request).is_some() && (has_seen || offer.is_some())
+            marked(request).is_some_and(|marker| {
+                has_seen
+                    || offer
+                        .as_ref()
+                        .is_some_and(|offer| offer.content == marker.content)
+            })
         });
         Ok(is_ended)
     }
@@ -135,17 +148,23 @@ impl Delivery<'_> {
             Ok(pushed) => pushed,
             Err(why) => return Ok(Some(why.problem())),
         };
-        for ((branch, _), status) in branches.iter().zip(&pushed.refs) {
+        for ((branch, tip), status) in branches.iter().zip(&pushed.refs) {
             if matches!(status.outcome, Outcome::Done | Outcome::Unchanged) {
                 move_tracking(repository, &self.reached.name, branch, None)?;
+                forget(repository, branch, *tip)?;
             }
         }
         Ok(pushed.check().err())
     }
 }
 
-/// Why an open request is closed.
-fn note(offer: &OldOffer, delivered: &[Delivered<'_>], base: &str) -> String {
+/// Why an open request is closed; nothing where there is no reason.
+fn note(
+    offer: &OldOffer,
+    delivered: &[Delivered<'_>],
+    base: &str,
+    is_rejected: bool,
+) -> Option<String> {
     let is_in = |one: &&Delivered<'_>| {
         let paths: Vec<&str> = one.change.writes().map(|file| file.path.as_str()).collect();
         offer
@@ -158,8 +177,9 @@ fn note(offer: &OldOffer, delivered: &[Delivered<'_>], base: &str) -> String {
         .find(is_in)
         .and_then(|one| one.request.as_ref());
     match newer.and_then(|told| told.url.as_ref()) {
-        Some(url) => format!("Superseded by {url}."),
-        None if offer.is_in_base => format!("`{base}` has this already."),
-        None => "Nothing asks for this any more: the version was rejected, or the policy or the pin has changed.".to_owned(),
+        Some(url) => Some(format!("Superseded by {url}.")),
+        None if offer.is_in_base => Some(format!("`{base}` has this already.")),
+        None if is_rejected => Some("Its version was rejected.".to_owned()),
+        None => None,
     }
 }

@@ -1,7 +1,7 @@
 //! `--open`: the change is made on top of the remote's branch, in a repository of its own, and goes behind a merge request. The files and branches here stay as they are.
 
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use git2::{Oid, Repository};
@@ -17,7 +17,7 @@ use crate::command::gather::{Gathered, Places, gather};
 use crate::error::Problem;
 use crate::git::apply::Applied;
 use crate::git::branches::{Offered, Rebuild, check_room, offer, old_offer};
-use crate::git::target::Target;
+use crate::git::target::{Target, open};
 use crate::model::policy::RequestPolicy;
 use crate::plan::bundle::{OFFERS, for_base, slug};
 use crate::plan::change::Change;
@@ -120,17 +120,6 @@ impl Bench {
         .hint(format!("git pull {} {branch}, or git push", reached.name))
         .into())
     }
-}
-
-pub(in crate::command) fn open(folder: &Path) -> Result<Repository> {
-    Repository::open_bare(folder).map_err(|why| {
-        Problem::failed(format!(
-            "cannot open `{}`: {}",
-            folder.display(),
-            why.message()
-        ))
-        .into()
-    })
 }
 
 /// A change of files as an offer: with a branch of its own, and the digest of what it changes.

@@ -1,6 +1,7 @@
 //! `init`: renders a layout into a repository and commits it.
 
 mod answer;
+mod before;
 mod bench;
 mod checks;
 mod own_values;
@@ -20,9 +21,7 @@ use super::deliver::Delivery;
 use super::deliver::reach::Reached;
 use super::files;
 use super::gather::{self, Gathered, Places, gather};
-use super::inputs::Inputs;
 use super::next_steps::NextSteps;
-use super::sealing::{Sealed, Sealer};
 use super::versions::Chosen;
 use crate::cli::Common;
 use crate::cli::deliver::DeliverArgs;
@@ -33,13 +32,13 @@ use crate::git::journal::{Guard, RealDisk};
 use crate::git::target::{Head, Target, check_committable};
 use crate::layout::answers::Answers;
 use crate::layout::catalog::Catalog;
-use crate::layout::definition::{Layout, Owner};
+use crate::layout::definition::Layout;
 use crate::layout::profile::Profile;
-use crate::layout::render::{OwnValues, Rendered, Rendering, render};
+use crate::layout::render::{OwnValues, render};
 use crate::model::repo_path::RepoPath;
 use crate::plan::change::Change;
 use crate::plan::lock::Lock;
-use crate::plan::scaffold::{self, Before, FOLLOWED, Facts, OnConflict};
+use crate::plan::scaffold::{self, FOLLOWED, Facts, OnConflict};
 use crate::ui::{Outcome, Ui};
 use crate::world::World;
 
@@ -294,98 +293,6 @@ impl Init<'_> {
             },
         };
         scaffold::plan(self.gathered.target.tree()?.as_ref(), &facts)
-    }
-
-    /// Seals the Secrets that stand in Git and aren't there yet.
-    fn seal(&mut self, answers: &Answers, files: &[Rendered]) -> Result<Sealed> {
-        let here = self.bench.map_or(self.gathered, |bench| &bench.here);
-        let place = here.target.place();
-        let inputs = Inputs {
-            arguments: &self.arguments.values,
-            folder: &self.world.folder,
-            repository: Some(place),
-            next_ca: self
-                .rotation
-                .and_then(|rotation| rotation.signed_by.as_deref()),
-            now: self.world.now,
-            typed: std::cell::OnceCell::new(),
-        };
-        let sealer = Sealer {
-            answers,
-            needed: &Profile::of(answers).secrets,
-            inputs: &inputs,
-            world: self.world,
-            before: self.last.as_ref().map(|last| &last.answers),
-            dry_run: self.common.dry_run,
-            replaces: self.arguments.on_conflict == Flag::Replace,
-            compares: self.is_init,
-        };
-        let again = |file: &Rendered| self.rotation.is_some_and(|rotation| (rotation.again)(file));
-        let offered = self.offered_files(files)?;
-        let tree = self.gathered.target.tree()?;
-        let open: Vec<Rendered> = files
-            .iter()
-            .filter(|file| !offered.contains_key(&file.path))
-            .cloned()
-            .collect();
-        let mut sealed = sealer.seal(&open, tree.as_ref(), &again, self.ui)?;
-        sealed.extend(offered);
-        Ok(sealed)
-    }
-
-    /// The repository that the person is in.
-    fn here(&self) -> &Gathered {
-        self.bench.map_or(self.gathered, |bench| &bench.here)
-    }
-
-    /// What the answers of the last run said about files that are still there.
-    fn before(&self, answered: &Answered, now: &Rendering) -> Result<Before> {
-        let Some(LastRun {
-            layout, answers, ..
-        }) = self
-            .last
-            .as_ref()
-            .filter(|last| last.resolved != answered.resolved)
-        else {
-            return Ok(Before::default());
-        };
-        let version_of = |name: &String| {
-            answered
-                .chosen
-                .versions
-                .get(name)
-                .cloned()
-                .unwrap_or_default()
-        };
-        let versions = answers
-            .clusters
-            .iter()
-            .map(|c| (c.name.clone(), version_of(&c.name)))
-            .collect();
-        let Ok(old) = render(self.catalog, layout, answers, &versions, None) else {
-            return Ok(Before::default());
-        };
-        let pins = old
-            .files
-            .iter()
-            .map(|file| (file.path.clone(), file.pins.clone()))
-            .collect();
-        let is_changed = |old: &Rendered| {
-            now.files
-                .iter()
-                .any(|f| f.path == old.path && f.text != old.text)
-        };
-        let starters = old
-            .files
-            .into_iter()
-            .filter(|f| f.owner == Owner::User && is_changed(f))
-            .map(|f| (f.path, f.text))
-            .collect();
-        Ok(Before {
-            starters,
-            pins,
-            carried: answered.carried.clone(),
-        })
     }
 
     fn finish(&mut self, answered: &Answered, change: &Change) -> Result<Outcome> {

@@ -416,6 +416,7 @@ impl Upgrade<'_> {
         let mut stays = |why: String| {
             let place = bundle.name.clone();
             planned.kept.push(Kept { place, why });
+            planned.staying.insert(bundle.key());
         };
         if is_over {
             return stays(format!("left out by `--limit {most}`"));
