@@ -371,10 +371,21 @@ fn a_base_beside_the_default_branch_is_built_on_and_aimed_at() {
     elsewhere(&env, "test", "only-here", "x\n");
     let change = one(&env, &["--open", "--base", "test"], 0);
     assert_eq!(change["base"], "test");
-    let parent = tip(&env, "repo.git", &format!("{BRANCH}^"));
+    let branch = change["branch"].as_str().expect("a branch");
+    let parent = tip(&env, "repo.git", &format!("{branch}^"));
     assert_eq!(parent, tip(&env, "repo.git", "test"));
     let text = env.read(&request_file(1));
     assert!(text.contains("base: \"test\"\n"), "{text}");
+    // One for the default branch stands beside it, and neither run takes the other's away.
+    let beside = one(&env, &["--open"], 0);
+    assert_eq!(beside["base"], "main");
+    assert_eq!(beside["branch"], BRANCH);
+    assert_eq!(beside["request"]["number"], 2);
+    for base in ["test", "main"] {
+        let again = one(&env, &["--open", "--base", base], 0);
+        assert_eq!(again["request"]["verdict"], "same");
+    }
+    assert_eq!(env.read(&request_file(1)), text);
     let missing = run(&env, &["--open", "--base", "nowhere"], 4);
     said(&missing, &["has no branch `nowhere` to build on"]);
     let hint = &missing.json()["error"]["hint"];
