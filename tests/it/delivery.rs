@@ -654,12 +654,17 @@ fn no_more_requests_are_open_than_the_policy_says() {
     let line = line.expect("labels");
     assert!(line.contains("\"bot\""), "{line}");
     assert_eq!(line.matches("\"dependencies\"").count(), 1, "{line}");
-    // One that people closed makes room.
+    // One that people closed makes room, and a copy of its text on a branch of theirs takes none.
+    let copied = env
+        .read(&request_file(2))
+        .replace("\"haptic-scaffold/upgrade-db\"", "\"theirs\"");
+    env.write(&request_file(7), &copied);
     put_state(&env, 2, "closed");
     let json = run(&env, &["--open"], 0).json();
     let third = &json["changes"].as_array().expect("changes").iter();
     let mut web = third.clone().filter(|one| one["branch"] == BRANCH);
-    assert_eq!(web.next().expect("the third")["request"]["number"], 3);
+    assert_eq!(web.next().expect("the third")["request"]["number"], 8);
+    assert_eq!(env.read(&request_file(7)), copied);
 }
 
 #[test]

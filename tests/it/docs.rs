@@ -19,7 +19,7 @@ const PAGES: [&str; 10] = [
 ];
 
 /// Flags of other programs that the pages mention.
-const FOREIGN: [&str; 10] = [
+const FOREIGN: [&str; 8] = [
     "--bench",
     "--fetch-cert",
     "--release",
@@ -27,8 +27,6 @@ const FOREIGN: [&str; 10] = [
     "--locked",
     "--feature-gates",
     "--no-verify",
-    "--force-with-lease",
-    "--unshallow",
     "--warmup",
 ];
 

@@ -27,7 +27,7 @@ use crate::forge::{Able, Forge, Kind};
 use crate::git::branches::{Offered, is_somebodys};
 use crate::model::policy::RequestPolicy;
 use crate::model::request::{Edit, NewRequest, Request, State};
-use crate::plan::bundle::Kept;
+use crate::plan::bundle::{Kept, OFFERS};
 use crate::plan::change::Change;
 use crate::plan::marker::{Marker, text_of};
 use crate::plan::request::{Step, armed, edited, step, withdrawn};
@@ -167,14 +167,14 @@ impl<'a> Delivery<'a> {
             return Ok(());
         };
         let open = lookups.open().map_err(|why| why.problem())?.to_vec();
-        let ours: BTreeSet<String> = open
-            .iter()
-            .filter_map(|request| Some(Marker::split(&request.body).1?.key))
-            .collect();
+        let is_ours =
+            |one: &&Request| one.branch.starts_with(OFFERS) && Marker::split(&one.body).1.is_some();
+        let ours = open.iter().filter(is_ours);
+        let ours: BTreeSet<_> = ours.map(|one| (&one.branch, &one.base)).collect();
         let mut count = ours.len();
         let mut going = Vec::new();
         for change in changes.drain(..) {
-            let is_new = !ours.contains(&change.key);
+            let is_new = !ours.contains(&(&change.branch, &change.base));
             if is_new && count >= most {
                 let why = format!(
                     "it waits: {count} requests are open, and `requests.most_open` is {most}"
