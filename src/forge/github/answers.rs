@@ -45,7 +45,7 @@ pub(super) struct Named {
 #[derive(Deserialize)]
 pub(super) struct Labelled {
     #[serde(default)]
-    pub(super) labels: Vec<Named>,
+    pub(super) labels: Option<Vec<Named>>,
 }
 
 /// An issue or a milestone.

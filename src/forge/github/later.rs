@@ -35,7 +35,7 @@ impl Github {
         match self.patch::<Labelled>(&aim, &self.issue_path(number, ""), &body) {
             // Whoever may not give labels is told so by their absence.
             Ok(now) => {
-                there.extend(now.labels.into_iter().map(|label| label.name));
+                there.extend(now.labels.into_iter().flatten().map(|label| label.name));
                 let left_out = missing(&new.labels, &there);
                 unable.extend(left_out.map(|name| format!("label `{name}`: GitHub left it out")));
             }
