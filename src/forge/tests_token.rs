@@ -63,7 +63,13 @@ fn a_usual_variable_goes_to_a_server_of_its_forge_alone() {
     ];
     let cases = [
         ("https://gitlab.com/a/b", None, "t-lab"),
-        ("git@gitlab.example.org:a/b.git", None, "t-lab"),
+        ("git@gitlab.example.org:a/b.git", None, "t-helper"),
+        ("https://gitlab.evil.example/a/b", None, "t-helper"),
+        (
+            "git@gitlab.example.org:a/b.git",
+            Some(Kind::Gitlab),
+            "t-lab",
+        ),
         ("https://github.com/a/b", None, "t-hub"),
         ("https://gitea.com/a/b", None, "t-tea"),
         ("https://codeberg.org/a/b", None, "t-forge"),

@@ -18,6 +18,7 @@ use crate::error::Problem;
 use crate::http::sensitive;
 use crate::http::url::Url;
 use crate::model::env::Env;
+use crate::model::usual::{self, Server};
 
 const MOST_IN_A_FILE: u64 = 64 << 10;
 /// The user that GitLab puts beside a job's token.
@@ -73,44 +74,6 @@ pub struct Sources<'a> {
     pub helper: &'a dyn Fn(&str) -> Option<Token>,
 }
 
-/// A variable, the forge it is usual for, that forge's public host, and the variables that name another.
-struct Usual(&'static str, Kind, &'static str, &'static [&'static str]);
-
-/// Sources: `glab`, `gh`, `tea`, the predefined variables of GitLab's CI, GitHub's actions and Gitea's.
-const USUAL: [Usual; 5] = [
-    Usual(
-        "GITLAB_TOKEN",
-        Kind::Gitlab,
-        "gitlab.com",
-        &["GITLAB_HOST", "CI_SERVER_URL"],
-    ),
-    Usual(
-        "GH_TOKEN",
-        Kind::Github,
-        "github.com",
-        &["GH_HOST", "GITHUB_SERVER_URL"],
-    ),
-    Usual(
-        "GITHUB_TOKEN",
-        Kind::Github,
-        "github.com",
-        &["GH_HOST", "GITHUB_SERVER_URL"],
-    ),
-    Usual(
-        "GITEA_TOKEN",
-        Kind::Gitea,
-        "gitea.com",
-        &["GITEA_SERVER_URL"],
-    ),
-    Usual(
-        "FORGEJO_TOKEN",
-        Kind::Gitea,
-        "codeberg.org",
-        &["FORGEJO_SERVER_URL", "GITEA_SERVER_URL"],
-    ),
-];
-const PUBLIC: [&str; 4] = ["gitlab.com", "github.com", "gitea.com", "codeberg.org"];
-
 /// Finds the token for a place; nothing where there is none.
 ///
 /// # Errors
@@ -129,8 +92,8 @@ pub fn find(place: &Place, sources: &Sources<'_>) -> Result<Option<Token>, Probl
     let token = file
         .or_else(|| variable("HAPTIC_SCAFFOLD_TOKEN"))
         .or(of_remote)
-        .or_else(|| usual(place, &web, sources.env))
-        .or_else(|| of_ci(place, &web, sources.env))
+        .or_else(|| usual(place, &web, sources.env, false))
+        .or_else(|| usual(place, &web, sources.env, true))
         .or(job_of_remote)
         .or_else(|| (sources.helper)(&format!("{}/{}.git", place.web, place.project)));
     match &token {
@@ -167,51 +130,27 @@ fn of_variable(env: &Env, name: &str, user: &str) -> Option<Token> {
     Token::new(user, secret, format!("`{name}`"))
 }
 
-fn usual(place: &Place, web: &Url, env: &Env) -> Option<Token> {
-    let is_for_it = |usual: &Usual| {
-        let Usual(name, kind, public, hosts) = usual;
-        if *kind != place.kind {
-            return false;
-        }
-        let is_actions = env
-            .get("GITEA_ACTIONS")
-            .or_else(|| env.get("FORGEJO_ACTIONS"));
-        if *name == "GITHUB_TOKEN" && is_actions.is_some() {
-            // It is Gitea's then.
-            return false;
-        }
-        let is_public = web.host() == *public && !web.is_plain();
-        let named: Vec<String> = hosts.iter().filter_map(|name| env.get(name)).collect();
-        is_public
-            || place.is_told
-            || named.iter().any(|named| names(named, web))
-            || named.is_empty() && !PUBLIC.contains(&web.host())
+/// What the usual variables have for a place; `is_job` for that of a job, which may do less.
+fn usual(place: &Place, web: &Url, env: &Env, is_job: bool) -> Option<Token> {
+    let kind = usual_kind(place.kind)?;
+    let server = Server {
+        told: place.is_told.then_some(kind),
+        is_meant: &|named| names(named, web),
     };
-    USUAL
-        .iter()
-        .filter(|it| is_for_it(it))
-        .find_map(|it| of_variable(env, it.0, ""))
+    let all = usual::usual(env, &server).into_iter();
+    let mut all = all.filter(|usual| usual.kind == kind && usual.is_job == is_job);
+    let user = if is_job { JOB_USER } else { "" };
+    all.find_map(|usual| of_variable(env, usual.variable, user))
 }
 
-/// Whether a forge's usual variables go to a place that isn't the public one: somebody said which forge it is, or its host's name does and no variable names a
-/// server. Git's logins have to go where the API's token goes.
-pub fn is_usual_for(place: &Place, env: &Env) -> bool {
-    let of_kind = USUAL.iter().filter(|usual| usual.1 == place.kind);
-    let mut hosts = of_kind.flat_map(|usual| usual.3);
-    let is_public = Url::parse(&place.web).is_none_or(|web| PUBLIC.contains(&web.host()));
-    place.is_told || !is_public && !hosts.any(|name| env.get(name).is_some())
-}
-
-/// The token of the CI's job, for the CI's own server.
-fn of_ci(place: &Place, web: &Url, env: &Env) -> Option<Token> {
-    let (server, name, user) = match place.kind {
-        Kind::Gitlab => ("CI_SERVER_URL", "CI_JOB_TOKEN", JOB_USER),
-        // Actions of Gitea and Forgejo have the variables of GitHub's.
-        Kind::Gitea => ("GITHUB_SERVER_URL", "GITHUB_TOKEN", ""),
-        Kind::Github | Kind::Local => return None,
-    };
-    let is_its_own = env.get(server).is_some_and(|named| names(&named, web));
-    of_variable(env, name, user).filter(|_| is_its_own)
+/// A forge, as the names of variables have it.
+pub fn usual_kind(kind: Kind) -> Option<usual::Kind> {
+    match kind {
+        Kind::Gitlab => Some(usual::Kind::Gitlab),
+        Kind::Github => Some(usual::Kind::Github),
+        Kind::Gitea => Some(usual::Kind::Gitea),
+        Kind::Local => None,
+    }
 }
 
 /// Whether an address or the name of a host means the server.

@@ -16,3 +16,4 @@ pub mod repo_path;
 pub mod request;
 pub mod text;
 pub mod tree;
+pub mod usual;

@@ -225,6 +225,7 @@ fn one_token_is_not_given_to_several_hosts() {
         "one token would be sent to 2 hosts",
         "a.example.org, b.example.org",
         "`GH_TOKEN`",
+        "`GH_HOST`",
     ];
     for word in words {
         assert!(refused.stderr.contains(word), "{}", refused.stderr);
@@ -248,6 +249,34 @@ fn one_token_is_not_given_to_several_hosts() {
         "{}",
         told.stderr
     );
+}
+
+#[test]
+fn a_usual_token_is_not_given_to_several_hosts_because_of_a_flag() {
+    let repos = ["https://a.example.org/x/y.git", "git@b.example.org:x/y.git"];
+    let run = ["bot", "run", "--offline", "--forge", "gitlab"];
+    let two = [&run[..], &repos].concat();
+    let env = TestEnv::new().var("GITLAB_TOKEN", "geheim");
+    let refused = env.expect(2, &two);
+    for word in [
+        "2 hosts: a.example.org, b.example.org",
+        "`GITLAB_TOKEN`",
+        "`GITLAB_HOST`",
+    ] {
+        assert!(refused.stderr.contains(word), "{}", refused.stderr);
+    }
+    assert!(!refused.stderr.contains("geheim"), "{}", refused.stderr);
+    // One that names its host goes nowhere else, whatever the flag says; neither does that of another forge.
+    let limited = TestEnv::new()
+        .var("GITLAB_TOKEN", "geheim")
+        .var("GITLAB_HOST", "c.example.org");
+    let foreign = TestEnv::new().var("GITEA_TOKEN", "geheim");
+    for env in [limited, foreign] {
+        let said = env.expect(1, &two).stderr;
+        assert!(said.contains("2 of 2 repositories failed"), "{said}");
+    }
+    let one = [&run[..], &repos[..1]].concat();
+    env.expect(1, &one);
 }
 
 #[test]

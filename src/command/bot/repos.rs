@@ -8,11 +8,13 @@ use git2::Repository;
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::bot::BotRunArgs;
+use crate::cli::deliver::{DeliverArgs, PlaceArgs};
+use crate::command::deliver::access::Access;
 use crate::command::files;
 use crate::error::Problem;
-use crate::git::remote::address::Address;
 use crate::git::target::Target;
 use crate::model::git_url::redact;
+use crate::model::usual::usual_of_told;
 use crate::world::World;
 
 /// A repository of a run.
@@ -79,7 +81,8 @@ fn repo(text: &str, folder: &Path) -> Repo {
     }
 }
 
-/// One token for repositories on several hosts would be given to all of them.
+/// One token for repositories on several hosts would be given to all of them: one that is given for the run, and that of a usual variable where a flag says which
+/// forge they all are at.
 ///
 /// # Errors
 /// When that was asked for.
@@ -90,24 +93,48 @@ pub(super) fn check_token(
 ) -> Result<(), Problem> {
     let is_one =
         arguments.place.token_file.is_some() || world.env.get("HAPTIC_SCAFFOLD_TOKEN").is_some();
-    let host = |repo: &Repo| match repo {
-        Repo::Remote(address) => Address::parse(address, &world.folder).ok()?.host(),
+    // Whom a token is for doesn't depend on what its file holds.
+    let deliver = DeliverArgs {
+        place: PlaceArgs {
+            token_file: None,
+            ..arguments.place.clone()
+        },
+        ..DeliverArgs::default()
+    };
+    // What can't be looked at gets no token, and is told in its turn.
+    let access = |repo: &Repo| match repo {
+        Repo::Remote(address) => {
+            Access::of(&deliver.place, address, &world.folder, &world.env).ok()
+        }
         Repo::Clone(folder) => {
-            let target = Target::around(folder).ok()?;
-            Address::parse(&target.remote_url()?, folder).ok()?.host()
+            Access::of_target(&deliver, &Target::around(folder).ok()?, world).ok()
         }
     };
-    let hosts: BTreeSet<String> = repos.iter().filter_map(host).collect();
-    if !is_one || hosts.len() < 2 {
+    let mut hosts = BTreeSet::new();
+    let mut variables = BTreeSet::new();
+    for access in repos.iter().filter_map(access) {
+        let told = access.told().map(|kind| usual_of_told(&world.env, kind));
+        let told = told.unwrap_or_default();
+        if is_one || !told.is_empty() {
+            hosts.extend(access.host(&world.folder));
+            variables.extend(told);
+        }
+    }
+    if hosts.len() < 2 {
         return Ok(());
     }
     let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-    Err(Problem::usage(format!(
+    let problem = Problem::usage(format!(
         "one token would be sent to {} hosts: {}",
         hosts.len(),
         hosts.join(", ")
-    ))
-    .hint("set `GITLAB_TOKEN`, `GH_TOKEN` or `GITEA_TOKEN`, which go to their own forge alone, or run once for each host"))
+    ));
+    Err(match variables.first().filter(|_| !is_one) {
+        None => problem.hint("set `GITLAB_TOKEN`, `GH_TOKEN` or `GITEA_TOKEN`, and `GITLAB_HOST`, `GH_HOST` or `GITEA_SERVER_URL` for the host that it is for, or run once for each host"),
+        Some(variable) => problem.hint(format!(
+            "it is that of `{variable}`: name the host that it is for by `GITLAB_HOST`, `GH_HOST` or `GITEA_SERVER_URL`, or run once for each host"
+        )),
+    })
 }
 
 /// A bare repository for what is fetched; it goes with the value unless it is kept.

@@ -12,10 +12,12 @@ use crate::error::Problem;
 use crate::forge::detect::{self, Place, Told};
 use crate::forge::token::{self, Sources, Token};
 use crate::forge::{self, Forge, Kind, Trace};
-use crate::git::remote::Remote;
-use crate::git::remote::login::{self, Logins};
+use crate::git::remote::address::Address;
+use crate::git::remote::login::{Aim, Logins};
+use crate::git::remote::{self, Remote};
 use crate::git::target::Target;
 use crate::model::env::Env;
+use crate::model::usual;
 use crate::world::World;
 
 /// Everything that is known before a remote is asked.
@@ -45,20 +47,18 @@ impl Access {
             url: arguments.forge_url.as_deref(),
         };
         let place = detect::place(address, &told, env)?;
-        let login = match place.kind {
-            Kind::Gitlab => Some(login::Kind::Gitlab),
-            Kind::Github => Some(login::Kind::Github),
-            Kind::Gitea => Some(login::Kind::Gitea),
-            Kind::Local => None,
-        };
         let token_file = arguments.token_file.as_ref().map(|file| folder.join(file));
+        // What is given for this run is for this remote and its forge: a further address for pushing may be anybody's.
+        let aim = Aim {
+            addresses: vec![
+                address.to_owned(),
+                remote::rewritten(address, env),
+                place.web.clone(),
+            ],
+            told: token::usual_kind(place.kind).filter(|_| place.is_told),
+        };
         Ok(Self {
-            logins: Logins::new(
-                env,
-                login.filter(|_| token::is_usual_for(&place, env)),
-                token_file.as_deref(),
-                folder,
-            )?,
+            logins: Logins::new(env, aim, token_file.as_deref(), folder)?,
             place,
             token_file,
             address: address.to_owned(),
@@ -72,17 +72,36 @@ impl Access {
     /// When there is no such remote; else as [`Access::of`].
     pub fn of_target(arguments: &DeliverArgs, target: &Target, world: &World) -> Result<Self> {
         let name = remote_name(arguments, target)?;
-        let address = match target {
-            Target::Existing(repository) => repository.find_remote(&name).ok(),
-            Target::New(_) | Target::Plain(_) => None,
+        let (fetched, pushed) = match target {
+            Target::Existing(repository) => (
+                repository.find_remote(&name).ok(),
+                remote::push_addresses(repository, &name, &world.env).unwrap_or_default(),
+            ),
+            Target::New(_) | Target::Plain(_) => (None, Vec::new()),
         };
-        let address = address.and_then(|remote| remote.url().ok().map(str::to_owned));
-        Self::of(
-            &arguments.place,
-            &address.unwrap_or_default(),
-            &world.folder,
-            &world.env,
-        )
+        let fetched = fetched.and_then(|remote| remote.url().ok().map(str::to_owned));
+        let of = |address: &str| Self::of(&arguments.place, address, &world.folder, &world.env);
+        let first = pushed.first().map(String::as_str);
+        let access = of(fetched.as_deref().or(first).unwrap_or_default())?;
+        // A clone of a mirror, or of a path here, may be pushed to a forge.
+        match first {
+            Some(first) if access.place.kind == Kind::Local && !access.place.is_told => of(first),
+            _ => Ok(access),
+        }
+    }
+
+    /// Which forge a person said it is.
+    pub fn told(&self) -> Option<usual::Kind> {
+        token::usual_kind(self.place.kind).filter(|_| self.place.is_told)
+    }
+
+    /// The host that tokens of the run are for, with the port of an address of HTTP; nothing for a path.
+    pub fn host(&self, folder: &std::path::Path) -> Option<String> {
+        let written = match self.place.web.as_str() {
+            "" => self.address.as_str(),
+            web => web,
+        };
+        Address::parse(written, folder).ok()?.host()
     }
 
     /// Looks at a repository's remote.
@@ -180,7 +199,7 @@ impl Access {
             ))
             .hint(format!(
                 "set `HAPTIC_SCAFFOLD_TOKEN` or {}, or give `--token-file FILE`",
-                usual(self.place.kind)
+                variable(self.place.kind)
             ))
             .into());
         }
@@ -214,7 +233,7 @@ fn kind(name: ForgeName) -> Kind {
     }
 }
 
-fn usual(kind: Kind) -> &'static str {
+fn variable(kind: Kind) -> &'static str {
     match kind {
         Kind::Gitlab => "`GITLAB_TOKEN`",
         Kind::Github => "`GH_TOKEN`",
@@ -225,16 +244,23 @@ fn usual(kind: Kind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use secrecy::ExposeSecret as _;
 
     use super::*;
     use crate::git::remote::login::GitLogin as _;
+    use crate::registry::HttpRegistry;
 
     #[test]
     fn git_gets_the_token_that_the_api_gets() {
         let folder = tempfile::tempdir().unwrap();
-        let found = |address: &str, env: &[(&str, &str)]| {
-            let (env, place) = (Env::of(env), PlaceArgs::default());
+        let found = |address: &str, forge: Option<ForgeName>, env: &[(&str, &str)]| {
+            let env = Env::of(env);
+            let place = PlaceArgs {
+                forge,
+                ..PlaceArgs::default()
+            };
             let access = Access::of(&place, address, folder.path(), &env).unwrap();
             let api = access.token().unwrap().is_some();
             let git = access.logins.basic(address);
@@ -243,13 +269,58 @@ mod tests {
         };
         let own = "https://gitlab.example.org/team/repo.git";
         let token = ("GITLAB_TOKEN", "t-usual");
-        let both = (true, Some("t-usual".to_owned()));
-        assert_eq!(found(own, &[token]), both);
+        let lab = Some(ForgeName::Gitlab);
+        let (both, none) = ((true, Some("t-usual".to_owned())), (false, None));
+        // Anybody can have a host of that name.
+        assert_eq!(found(own, None, &[token]), none);
+        assert_eq!(found(own, lab, &[token]), both);
         let here = ("GITLAB_HOST", "gitlab.example.org");
-        assert_eq!(found(own, &[token, here]), both);
-        assert_eq!(found("https://gitlab.com/team/repo.git", &[token]), both);
+        assert_eq!(found(own, None, &[token, here]), both);
+        let public = "https://gitlab.com/team/repo.git";
+        assert_eq!(found(public, None, &[token]), both);
         let other = ("GITLAB_HOST", "other.example.org");
-        assert_eq!(found(own, &[token, other]), (false, None));
-        assert_eq!(found(own, &[("GITEA_TOKEN", "t-other")]), (false, None));
+        assert_eq!(found(own, None, &[token, other]), none);
+        assert_eq!(found(own, lab, &[token, other]), none);
+        assert_eq!(found(own, lab, &[("GITEA_TOKEN", "t-other")]), none);
+    }
+
+    #[test]
+    fn tokens_are_for_the_host_whose_forge_was_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init(folder.path()).unwrap();
+        let own = "https://git.example.org/team/repo.git";
+        let mirror = "https://mirror.example.net/team/repo.git";
+        repository.remote("up", own).unwrap();
+        for address in [own, mirror] {
+            let mut config = repository.config().unwrap();
+            config
+                .set_multivar("remote.up.pushurl", "^$", address)
+                .unwrap();
+        }
+        let target = Target::Existing(repository);
+        for variable in ["HAPTIC_SCAFFOLD_TOKEN", "GITLAB_TOKEN"] {
+            let env = Env::of(&[(variable, "geheim")]);
+            let world = World {
+                registry: Arc::new(HttpRegistry::new("test", env.clone())),
+                env,
+                folder: folder.path().to_owned(),
+                now: 0,
+                is_terminal: false,
+            };
+            let arguments = DeliverArgs {
+                place: PlaceArgs {
+                    forge: Some(ForgeName::Gitlab),
+                    ..PlaceArgs::default()
+                },
+                ..DeliverArgs::default()
+            };
+            let access = Access::of_target(&arguments, &target, &world).unwrap();
+            assert!(access.logins.basic(own).is_some(), "{variable}");
+            assert!(access.logins.basic(mirror).is_none(), "{variable}");
+            assert_eq!(
+                access.host(folder.path()).as_deref(),
+                Some("git.example.org")
+            );
+        }
     }
 }

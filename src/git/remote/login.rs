@@ -1,6 +1,6 @@
 //! Logins for Git over HTTP: who has one for which host.
 //!
-//! A token of a forge's usual variable goes to that forge's host alone. Nobody is asked at a prompt. Secrets are in no argument,
+//! A token that is given for a run goes to the host of the run's remote alone, one of a forge's usual variable to that forge's host. Nobody is asked at a prompt. Secrets are in no argument,
 //! address, log or error; an error names the source. Start from [`GitLogin`].
 
 use std::path::{Path, PathBuf};
@@ -12,6 +12,8 @@ use super::address::HttpAddress;
 use super::channel::Program;
 use crate::error::Problem;
 use crate::model::env::Env;
+pub use crate::model::usual::Kind;
+use crate::model::usual::{Server, usual};
 
 /// How long git's credential helpers may take.
 const HELPER_LIMIT: Duration = Duration::from_secs(20);
@@ -19,6 +21,8 @@ const HELPER_LIMIT: Duration = Duration::from_secs(20);
 const MOST_IN_A_FILE: u64 = 64 << 10;
 /// GitLab, Gitea and Forgejo take any user name beside a token.
 const ANY_USER: &str = "oauth2";
+const GITHUB_USER: &str = "x-access-token";
+const JOB_USER: &str = "gitlab-ci-token";
 
 /// A user and a secret.
 #[derive(Debug, Clone)]
@@ -42,81 +46,21 @@ pub trait GitLogin {
     fn basic(&self, url: &str) -> Option<Login>;
 }
 
-/// A forge, as far as the names of its variables go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// `GITLAB_TOKEN`.
-    Gitlab,
-    /// `GH_TOKEN`, `GITHUB_TOKEN`.
-    Github,
-    /// `GITEA_TOKEN`, `FORGEJO_TOKEN`.
-    Gitea,
+/// Whom tokens of a run are for.
+#[derive(Debug, Clone, Default)]
+pub struct Aim {
+    /// The addresses whose hosts get a token that is given for the run (`--token-file`, `HAPTIC_SCAFFOLD_TOKEN`), and no other host does: that of the remote, and
+    /// that of the forge's server.
+    pub addresses: Vec<String>,
+    /// Which forge a person said is there, where the host doesn't tell.
+    pub told: Option<Kind>,
 }
-
-/// A variable with a token, and how it is known whom the token is for.
-struct Usual {
-    variable: &'static str,
-    kind: Kind,
-    user: &'static str,
-    /// The public host of the forge.
-    host: &'static str,
-    /// Variables of the CI or of the forge's own program that hold the address or name of its host.
-    hosts: &'static [&'static str],
-}
-
-/// Sources: GitLab's predefined CI variables and `glab`; GitHub's default variables and `gh`; Gitea's and Forgejo's actions, which set GitHub's.
-const USUAL: [Usual; 6] = [
-    Usual {
-        variable: "GITLAB_TOKEN",
-        kind: Kind::Gitlab,
-        user: ANY_USER,
-        host: "gitlab.com",
-        hosts: &["CI_SERVER_URL", "GITLAB_HOST"],
-    },
-    Usual {
-        variable: "GH_TOKEN",
-        kind: Kind::Github,
-        user: "x-access-token",
-        host: "github.com",
-        hosts: &["GITHUB_SERVER_URL", "GH_HOST"],
-    },
-    Usual {
-        variable: "GITEA_TOKEN",
-        kind: Kind::Gitea,
-        user: ANY_USER,
-        host: "gitea.com",
-        hosts: &["GITEA_SERVER_URL"],
-    },
-    Usual {
-        variable: "FORGEJO_TOKEN",
-        kind: Kind::Gitea,
-        user: ANY_USER,
-        host: "codeberg.org",
-        hosts: &["FORGEJO_SERVER_URL", "GITEA_SERVER_URL"],
-    },
-    // The CI's own come last: they may do less. This one is also what actions of Gitea have.
-    Usual {
-        variable: "GITHUB_TOKEN",
-        kind: Kind::Github,
-        user: "x-access-token",
-        host: "github.com",
-        hosts: &["GITHUB_SERVER_URL", "GH_HOST"],
-    },
-    Usual {
-        variable: "CI_JOB_TOKEN",
-        kind: Kind::Gitlab,
-        user: "gitlab-ci-token",
-        host: "",
-        hosts: &["CI_SERVER_URL"],
-    },
-];
 
 /// The logins of a run, in this order: `--token-file`, `HAPTIC_SCAFFOLD_TOKEN`, (one in the remote's address,) the usual variables of forges,
 /// then those of CI jobs, git's credential helpers.
 pub struct Logins {
     env: Env,
-    /// What the user says the remote is, where its host doesn't tell.
-    kind: Option<Kind>,
+    aim: Aim,
     file: Option<Login>,
     /// Where git is asked, for the settings of that repository.
     folder: PathBuf,
@@ -129,35 +73,46 @@ impl Logins {
     /// When the file can't be read or holds no token. Nothing of it is repeated.
     pub fn new(
         env: &Env,
-        kind: Option<Kind>,
+        aim: Aim,
         token_file: Option<&Path>,
         folder: &Path,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             env: env.clone(),
-            kind,
+            aim,
             file: token_file.map(read).transpose()?,
             folder: folder.to_owned(),
         })
     }
 
+    /// Whether an address is of a host that this run's tokens are for. Others that get the same push are none of the forge's.
+    fn is_aim(&self, address: &HttpAddress) -> bool {
+        let aims = self.aim.addresses.iter();
+        let mut aims = aims.filter_map(|aim| HttpAddress::parse(aim));
+        aims.any(|aim| aim.origin == address.origin)
+    }
+
     fn usual(&self, address: &HttpAddress) -> Option<Login> {
-        let authority = address.origin.authority();
-        let is_named = |variable: &str| {
-            let named = self.env.get(variable);
-            let address = named.and_then(|named| match named.contains("://") {
-                true => HttpAddress::parse(&named),
+        let is_meant = |named: &str| {
+            let named = match named.contains("://") {
+                true => HttpAddress::parse(named),
                 false => HttpAddress::parse(&format!("{}://{named}", address.origin.scheme())),
-            });
-            address.is_some_and(|address| address.origin.authority() == authority)
+            };
+            named.is_some_and(|named| named.origin == address.origin)
         };
-        USUAL.iter().find_map(|usual| {
-            let is_told = self.kind == Some(usual.kind) && usual.variable != "CI_JOB_TOKEN";
-            let is_for_it =
-                is_told || usual.host == authority || usual.hosts.iter().any(|it| is_named(it));
-            let secret = self.env.get(usual.variable).filter(|_| is_for_it)?;
+        let server = Server {
+            told: self.aim.told.filter(|_| self.is_aim(address)),
+            is_meant: &is_meant,
+        };
+        usual(&self.env, &server).into_iter().find_map(|usual| {
+            let secret = self.env.get(usual.variable)?;
+            let user = match (usual.kind, usual.is_job) {
+                (_, true) => JOB_USER,
+                (Kind::Github, _) => GITHUB_USER,
+                (Kind::Gitlab | Kind::Gitea, _) => ANY_USER,
+            };
             Some(Login {
-                user: usual.user.to_owned(),
+                user: user.to_owned(),
                 secret: SecretString::from(secret.trim().to_owned()),
                 source: format!("`{}`", usual.variable),
             })
@@ -208,7 +163,7 @@ fn is_one_line(login: &Login) -> bool {
 
 impl GitLogin for Logins {
     fn told(&self, url: &str) -> Option<Login> {
-        let address = HttpAddress::parse(url)?;
+        let address = HttpAddress::parse(url).filter(|address| self.is_aim(address))?;
         let own = self.env.get("HAPTIC_SCAFFOLD_TOKEN").map(|secret| Login {
             user: ANY_USER.to_owned(),
             secret: SecretString::from(secret.trim().to_owned()),
@@ -256,8 +211,15 @@ fn read(file: &Path) -> anyhow::Result<Login> {
 mod tests {
     use super::*;
 
-    fn source(env: &[(&str, &str)], kind: Option<Kind>, url: &str) -> Option<String> {
-        let logins = Logins::new(&Env::of(env), kind, None, Path::new("/")).unwrap();
+    fn aim(told: Option<Kind>, url: &str) -> Aim {
+        Aim {
+            addresses: vec![url.to_owned()],
+            told,
+        }
+    }
+
+    fn source(env: &[(&str, &str)], told: Option<Kind>, url: &str) -> Option<String> {
+        let logins = Logins::new(&Env::of(env), aim(told, url), None, Path::new("/")).unwrap();
         logins.basic(url).map(|login| login.source)
     }
 
@@ -287,6 +249,8 @@ mod tests {
             "https://git.example.org/a",
             "https://gitlab.com.evil.example/a",
             "https://evil.example/gitlab.com",
+            "https://gitlab.evil.example/a",
+            "http://gitlab.com/a",
             "https://codeberg.org/a",
         ] {
             assert_eq!(of(other), None, "{other}");
@@ -302,10 +266,38 @@ mod tests {
     }
 
     #[test]
+    fn another_address_of_the_same_push_gets_nothing_that_is_given_for_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        std::fs::write(&file, "geheim\n").unwrap();
+        let own = "https://gitlab.example.org/a.git";
+        let others = [
+            "https://mirror.example.org/a.git",
+            "https://gitlab.example.org:8443/a.git",
+            "http://gitlab.example.org/a.git",
+        ];
+        let variables = [("HAPTIC_SCAFFOLD_TOKEN", "x"), ("GITLAB_TOKEN", "x")];
+        for (variables, file) in [
+            (&variables[..1], None),
+            (&variables[1..], None),
+            (&[], Some(file.as_path())),
+        ] {
+            let env = Env::of(&[variables, &[("PATH", "/nowhere")]].concat());
+            let aim = aim(Some(Kind::Gitlab), own);
+            let logins = Logins::new(&env, aim, file, Path::new("/")).unwrap();
+            assert!(logins.basic(own).is_some(), "{variables:?}");
+            for other in others {
+                assert!(logins.told(other).is_none(), "{other} {variables:?}");
+                assert!(logins.basic(other).is_none(), "{other} {variables:?}");
+            }
+        }
+    }
+
+    #[test]
     fn the_user_of_an_address_counts_where_the_token_takes_any() {
         let user = |variable: &str, url: &str| {
             let env = Env::of(&[(variable, "x"), ("CI_SERVER_URL", "https://h.example.org")]);
-            let logins = Logins::new(&env, None, None, Path::new("/")).unwrap();
+            let logins = Logins::new(&env, aim(None, url), None, Path::new("/")).unwrap();
             logins.basic(url).unwrap().user
         };
         let named = "https://deploy-7@h.example.org/a";
@@ -320,17 +312,18 @@ mod tests {
         let file = folder.path().join("token");
         std::fs::write(&file, "geheim\n").unwrap();
         let env = Env::of(&[("HAPTIC_SCAFFOLD_TOKEN", "other")]);
-        let logins = Logins::new(&env, None, Some(&file), Path::new("/")).unwrap();
+        let own = || aim(None, "https://h.example.org/a");
+        let logins = Logins::new(&env, own(), Some(&file), Path::new("/")).unwrap();
         let login = logins.basic("https://h.example.org/a").unwrap();
         assert_eq!(login.secret.expose_secret(), "geheim");
         assert!(!format!("{login:?}").contains("geheim"));
         std::fs::write(&file, "geheim und mehr").unwrap();
-        let refused = Logins::new(&env, None, Some(&file), Path::new("/"))
+        let refused = Logins::new(&env, own(), Some(&file), Path::new("/"))
             .err()
             .unwrap();
         assert!(!format!("{refused:?}").contains("geheim"));
         std::fs::write(&file, " \n").unwrap();
-        assert!(Logins::new(&env, None, Some(&file), Path::new("/")).is_err());
+        assert!(Logins::new(&env, own(), Some(&file), Path::new("/")).is_err());
     }
 
     #[test]
@@ -343,7 +336,7 @@ mod tests {
             ("HOME", &home_text),
             ("PATH", "/usr/local/bin:/usr/bin:/bin"),
         ]);
-        let logins = Logins::new(&env, None, None, home.path()).unwrap();
+        let logins = Logins::new(&env, Aim::default(), None, home.path()).unwrap();
         let login = logins.basic("https://h.example.org/a.git").unwrap();
         assert_eq!(
             (login.user.as_str(), login.secret.expose_secret()),
@@ -354,7 +347,8 @@ mod tests {
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .chain([("HAPTIC_SCAFFOLD_TOKEN".to_owned(), "other".to_owned())]),
         );
-        let own = Logins::new(&own, None, None, home.path()).unwrap();
+        let aim = aim(None, "https://h.example.org/a.git");
+        let own = Logins::new(&own, aim, None, home.path()).unwrap();
         let login = own.of_helper("https://h.example.org/a.git").unwrap();
         assert_eq!(login.secret.expose_secret(), "geheim");
         let asked = || std::fs::read_to_string(home.path().join("asked")).unwrap();

@@ -124,11 +124,8 @@ impl<'a> Remote<'a> {
         login: &'a dyn GitLogin,
     ) -> Result<Self, RemoteError> {
         let config = target::config(None, env).ok();
-        let ssh = config
-            .as_ref()
-            .and_then(|config| config.get_string("core.sshCommand").ok());
-        let rewritten = config.and_then(|config| rewritten::usual(&config, address).ok());
-        let mut it = Self::as_written(rewritten.as_deref().unwrap_or(address), folder, env, login)?;
+        let ssh = config.and_then(|config| config.get_string("core.sshCommand").ok());
+        let mut it = Self::as_written(&rewritten(address, env), folder, env, login)?;
         it.ssh = ssh.filter(|command| !command.is_empty());
         Ok(it)
     }
@@ -308,6 +305,25 @@ impl Connection<'_> {
             channel.leave();
         }
     }
+}
+
+/// An address as the user's git configuration rewrites it (`insteadOf`).
+pub fn rewritten(address: &str, env: &Env) -> String {
+    let config = target::config(None, env).ok();
+    let new = config.and_then(|config| rewritten::usual(&config, address).ok());
+    new.unwrap_or_else(|| address.to_owned())
+}
+
+/// Where a push to a remote of a repository goes: to each of these addresses.
+///
+/// # Errors
+/// When there is no such remote, or the configuration can't be read.
+pub fn push_addresses(
+    repository: &Repository,
+    name: &str,
+    env: &Env,
+) -> Result<Vec<String>, git2::Error> {
+    rewritten::push_addresses(&target::config(Some(repository), env)?, name)
 }
 
 fn failed(aim: &'static str, address: &Address, why: Why) -> RemoteError {

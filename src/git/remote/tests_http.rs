@@ -5,7 +5,7 @@ use git2::Oid;
 use super::address::HttpAddress;
 use super::error::Why;
 use super::http::{Http, proxy};
-use super::login::{Kind, Logins};
+use super::login::{Aim, Kind, Logins};
 use super::pushed::{Outcome, Pushed};
 use super::test_server::{Fault, Fixed, Pair, Server, Trouble};
 use super::{RefUpdate, Remote, RemoteError, Service};
@@ -116,7 +116,11 @@ fn login_of(pair: &Pair, url: &str, variables: &[(&str, &str)]) -> String {
     let path = ("PATH", "/usr/local/bin:/usr/bin:/bin");
     let all = [variables, &[("HOME", home.as_str()), path]].concat();
     let env = Env::of(&all);
-    let logins = Logins::new(&env, Some(Kind::Gitlab), None, pair.home.path()).unwrap();
+    let aim = Aim {
+        addresses: vec![url.to_owned()],
+        told: Some(Kind::Gitlab),
+    };
+    let logins = Logins::new(&env, aim, None, pair.home.path()).unwrap();
     let remote = Remote::at(url, pair.home.path(), &env, &logins).unwrap();
     match remote.list() {
         Ok(_) => "taken".to_owned(),

@@ -1,7 +1,7 @@
 //! Pushes to git's own server: `git http-backend` and the real sshd.
 
 use git2::{Oid, Repository, Signature, Time};
-use haptic_scaffold::git::remote::login::Logins;
+use haptic_scaffold::git::remote::login::{Aim, Logins};
 use haptic_scaffold::git::remote::pushed::{Outcome, Pushed};
 use haptic_scaffold::git::remote::{RefUpdate, Remote};
 use haptic_scaffold::model::env::Env;
@@ -50,7 +50,11 @@ impl Own {
     /// Moves `main`.
     fn push(&self, address: &str, old: Option<Oid>, new: Oid) -> Result<Pushed, String> {
         let folder = self.repository.path();
-        let logins = Logins::new(&self.env, None, None, folder).map_err(|why| why.to_string())?;
+        let aim = Aim {
+            addresses: vec![address.to_owned()],
+            told: None,
+        };
+        let logins = Logins::new(&self.env, aim, None, folder).map_err(|why| why.to_string())?;
         let update = RefUpdate {
             name: "refs/heads/main".to_owned(),
             new: Some(new),
