@@ -1,7 +1,7 @@
 //! What the answers of the forges have in common. Pure.
 
 use super::error::ForgeError;
-use super::{Request, State};
+use super::{NewRequest, Request, State};
 
 /// A text with LF as line end: browsers send CRLF.
 pub(super) fn lines(text: Option<String>) -> String {
@@ -66,6 +66,19 @@ pub(super) fn state(state: &str, is_merged: bool) -> State {
     }
 }
 
+/// What somebody asked for and only the repository's settings decide, on GitHub and Gitea. That a merged branch goes isn't said: the next run sees to it.
+pub(super) fn of_repository(new: &NewRequest) -> impl Iterator<Item = String> {
+    let all = [
+        ("squash", new.squash.is_some()),
+        ("keep the branch", !new.remove_branch),
+    ];
+    all.into_iter()
+        .filter(|(_, is_asked)| *is_asked)
+        .map(|(what, _)| {
+            format!("{what}: here that is the repository's setting, or chosen when it is merged")
+        })
+}
+
 /// Writes a text so that it can be one part of a path, or a value in a query.
 pub(super) fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
@@ -79,6 +92,23 @@ pub(super) fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_somebody_asked_for_is_said_to_be_the_repositorys() {
+        let usual = NewRequest {
+            remove_branch: true,
+            ..NewRequest::default()
+        };
+        assert_eq!(of_repository(&usual).count(), 0);
+        let asked = NewRequest {
+            squash: Some(true),
+            ..NewRequest::default()
+        };
+        let said: Vec<String> = of_repository(&asked).collect();
+        assert!(said[0].starts_with("squash: "), "{said:?}");
+        assert!(said[1].starts_with("keep the branch: "), "{said:?}");
+        assert_eq!(said.len(), 2);
+    }
 
     #[test]
     fn a_title_is_the_same_with_and_without_its_mark() {

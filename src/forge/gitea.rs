@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use ureq::http::Method;
 
-use super::common::{encoded, left_open, lines, marked, newest_first, state, unmarked};
+use super::common::{
+    encoded, left_open, lines, marked, newest_first, of_repository, state, unmarked,
+};
 use super::error::ForgeError;
 use super::http::Http;
 use super::{Able, Created, Edit, Forge, Issue, Kind, NewRequest, Recent, Request};
@@ -15,6 +17,8 @@ use super::{Able, Created, Edit, Forge, Issue, Kind, NewRequest, Recent, Request
 const MARKS: [&str; 2] = ["wip:", "[wip]"];
 /// How often something is tried that the server needs a moment for.
 const MOST_TRIES: u32 = 4;
+/// How many pages of requests are read, of 50 each, to find those of our branches.
+const MOST_PAGES: u32 = 10;
 /// What labels look like that are made here.
 const COLOR: &str = "#ededed";
 
@@ -127,6 +131,17 @@ impl Gitea {
     fn list(&self, aim: &str, query: &str) -> Result<Vec<Request>, ForgeError> {
         let path = self.path(&format!("/pulls?{query}&limit=50"));
         Ok(own(self.http.pages(aim, &path)?))
+    }
+
+    /// The requests that were last changed, up to a bound: no repository is too big.
+    fn last_changed(&self, pages: u32) -> Result<Recent, ForgeError> {
+        let aim = "list the pull requests";
+        let path = self.path("/pulls?state=all&sort=recentupdate&limit=50");
+        let (all, is_all) = self.http.first_pages(aim, &path, pages)?;
+        Ok(Recent {
+            requests: own(all),
+            is_all,
+        })
     }
 
     fn pull(&self, aim: &str, number: u64) -> Result<Pull, ForgeError> {
@@ -260,13 +275,7 @@ impl Forge for Gitea {
     }
 
     fn recent(&self) -> Result<Recent, ForgeError> {
-        let aim = "list the pull requests";
-        let path = self.path("/pulls?state=all&sort=recentupdate&limit=50");
-        let reply = self.http.get(aim, &path)?;
-        Ok(Recent {
-            requests: own(self.http.read(aim, &reply)?),
-            is_all: !self.http.goes_on(aim, &reply)?,
-        })
+        self.last_changed(1)
     }
 
     fn open(&self) -> Result<Vec<Request>, ForgeError> {
@@ -275,10 +284,13 @@ impl Forge for Gitea {
 
     fn of_branch(&self, branch: &str) -> Result<Vec<Request>, ForgeError> {
         // The API has no filter for it.
-        let aim = "list the pull requests of a branch";
-        let mut found = self.list(aim, "state=all&sort=recentupdate")?;
+        let mut found = self.last_changed(MOST_PAGES)?.requests;
         found.retain(|request| request.branch == branch);
         Ok(newest_first(found))
+    }
+
+    fn history(&self) -> Result<Option<Recent>, ForgeError> {
+        self.last_changed(MOST_PAGES).map(Some)
     }
 
     fn create(&self, new: &NewRequest) -> Result<Created, ForgeError> {
@@ -305,16 +317,7 @@ impl Forge for Gitea {
             let done = self.patch(&aim, request.number, json!({ "body": new.body }));
             request = done.map_err(left_open)?;
         }
-        for (what, is_wanted) in [
-            ("squash", new.squash.is_some()),
-            ("remove the branch", new.remove_branch),
-        ] {
-            if is_wanted {
-                unable.push(format!(
-                    "{what}: here that is the repository's setting, or chosen when it is merged"
-                ));
-            }
-        }
+        unable.extend(of_repository(new));
         Ok(Created { request, unable })
     }
 

@@ -245,10 +245,10 @@ impl Forge for Gitlab {
     fn recent(&self) -> Result<Recent, ForgeError> {
         let aim = "list the merge requests";
         let path = "/merge_requests?state=all&order_by=updated_at&sort=desc&per_page=100";
-        let reply = self.http.get(aim, &self.path(path))?;
+        let (all, is_all) = self.http.first_pages(aim, &self.path(path), 1)?;
         Ok(Recent {
-            requests: own(self.http.read(aim, &reply)?),
-            is_all: !self.http.goes_on(aim, &reply)?,
+            requests: own(all),
+            is_all,
         })
     }
 

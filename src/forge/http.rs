@@ -128,10 +128,14 @@ impl Http {
     /// # Errors
     /// When no answer comes, or one that isn't success.
     pub(super) fn get(&self, aim: &str, path: &str) -> Result<Reply, ForgeError> {
+        self.get_at(aim, self.at(path))
+    }
+
+    fn get_at(&self, aim: &str, url: Url) -> Result<Reply, ForgeError> {
         self.send(&Call {
             aim,
             method: Method::GET,
-            url: self.at(path),
+            url,
             body: None,
             repeats: true,
         })
@@ -180,24 +184,36 @@ impl Http {
         aim: &str,
         path: &str,
     ) -> Result<Vec<T>, ForgeError> {
+        match self.first_pages(aim, path, MOST_PAGES)? {
+            (all, true) => Ok(all),
+            (_, false) => {
+                Err(self.fault(aim, format!("the list has more than {MOST_PAGES} pages")))
+            }
+        }
+    }
+
+    /// Reads a list page by page, but no more pages than these; and whether that was all of it.
+    ///
+    /// # Errors
+    /// When a page can't be had, or the next one is said to be at another server.
+    pub(super) fn first_pages<T: DeserializeOwned>(
+        &self,
+        aim: &str,
+        path: &str,
+        most: u32,
+    ) -> Result<(Vec<T>, bool), ForgeError> {
         let mut all = Vec::new();
         let mut url = self.at(path);
-        for _ in 0..MOST_PAGES {
-            let reply = self.send(&Call {
-                aim,
-                method: Method::GET,
-                url,
-                body: None,
-                repeats: true,
-            })?;
+        for _ in 0..most {
+            let reply = self.get_at(aim, url)?;
             let page: Vec<T> = self.read(aim, &reply)?;
             all.extend(page);
             match self.next(aim, &reply)? {
                 Some(next) => url = next,
-                None => return Ok(all),
+                None => return Ok((all, true)),
             }
         }
-        Err(self.fault(aim, format!("the list has more than {MOST_PAGES} pages")))
+        Ok((all, false))
     }
 
     /// Where the next page is, if there is one.
@@ -212,11 +228,6 @@ impl Http {
             Some(next) => Ok(Some(next)),
             None => Err(self.fault(aim, "its next page is said to be at another server")),
         }
-    }
-
-    /// Whether a list goes on after this answer.
-    pub(super) fn goes_on(&self, aim: &str, reply: &Reply) -> Result<bool, ForgeError> {
-        self.next(aim, reply).map(|next| next.is_some())
     }
 
     /// Reads an answer's JSON.

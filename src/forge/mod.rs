@@ -125,6 +125,15 @@ pub trait Forge {
     /// When the forge can't be asked or refuses.
     fn of_branch(&self, branch: &str) -> Result<Vec<Request>, ForgeError>;
 
+    /// The requests that were last changed, in every state and more than one call gives, where the forge can't be asked for those of a branch: one bounded list
+    /// serves all branches then. Nothing where it can.
+    ///
+    /// # Errors
+    /// When the forge can't be asked or refuses.
+    fn history(&self) -> Result<Option<Recent>, ForgeError> {
+        Ok(None)
+    }
+
     /// Opens a request. A second one for the same branch is an error whose [`ForgeError::may_be_done`] holds, as is an answer that was lost.
     ///
     /// # Errors

@@ -32,7 +32,9 @@ pub fn push_options(new: &NewRequest) -> PushOptions {
         }
     };
     put("target", "the base", &new.base);
-    put("title", "the title", &new.title);
+    if !new.title.is_empty() {
+        put("title", "the title", &new.title);
+    }
     if !new.body.is_empty() {
         // GitLab reads these two characters as the end of a line.
         let body = new.body.replace("\r\n", "\n").replace('\n', "\\n");
@@ -65,6 +67,16 @@ pub fn push_options(new: &NewRequest) -> PushOptions {
     PushOptions { options, unable }
 }
 
+/// The options for a branch that was there already: the request is opened where there is none. GitLab would write title, text and labels over those that people
+/// changed, so they aren't sent.
+pub fn push_options_again(new: &NewRequest) -> PushOptions {
+    push_options(&NewRequest {
+        branch: new.branch.clone(),
+        base: new.base.clone(),
+        ..NewRequest::default()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +97,12 @@ mod tests {
             squash: Some(true),
             remove_branch: true,
         };
+        let again = push_options_again(&new);
+        assert_eq!(
+            again.options,
+            ["merge_request.create", "merge_request.target=main"]
+        );
+        assert_eq!(again.unable, Vec::<String>::new());
         let written = push_options(&new);
         let expected = [
             "merge_request.create",

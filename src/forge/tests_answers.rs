@@ -168,6 +168,7 @@ fn a_milestone_is_found_by_its_title() {
         base: "main".to_owned(),
         title: "t".to_owned(),
         milestone: Some("1.2".to_owned()),
+        remove_branch: true,
         ..NewRequest::default()
     };
     let answer = |method: &str, path: &str| match (method, path) {
@@ -271,6 +272,7 @@ fn a_draft_that_a_plan_of_github_lacks_is_opened_without() {
     });
     let new = NewRequest {
         is_draft: true,
+        remove_branch: true,
         ..NewRequest::default()
     };
     let made = forge(&server, Kind::Github).create(&new).unwrap();

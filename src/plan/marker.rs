@@ -10,6 +10,8 @@ const START: &str = "<!-- haptic-scaffold ";
 const END: &str = " -->";
 /// The most characters that GitHub takes in a text (65,536), less what a marker needs. GitLab takes a million.
 const MOST_TEXT: usize = 60_000;
+/// The most characters that GitLab and Gitea take in a title (255; GitHub takes 256), less what marks a draft.
+const MOST_TITLE: usize = 240;
 
 /// What a request is about, and what it was like when it was last written: what is another since, people have changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +53,7 @@ impl Marker {
             key: change.key.clone(),
             versions: named(VERSION_TRAILER),
             content: named(DIGEST_TRAILER).pop().unwrap_or_default(),
-            title: digest(&change.title),
+            title: digest(&title_of(change)),
             text: digest(&text_of(change)),
             labels: change.labels.clone(),
             armed: false,
@@ -96,6 +98,21 @@ impl Marker {
         let json = json.replace('<', "\\u003c").replace('>', "\\u003e");
         format!("{}\n\n{START}{json}{END}\n", text.trim_end())
     }
+}
+
+/// A change's title as a forge takes it: one that is longer ends behind a word.
+pub fn title_of(change: &Change) -> String {
+    let title = change.title.trim();
+    if title.chars().count() <= MOST_TITLE {
+        return title.to_owned();
+    }
+    let kept: String = title.chars().take(MOST_TITLE - 1).collect();
+    let end = title[kept.len()..].starts_with(char::is_whitespace);
+    // A word that is longer than half a title is cut all the same.
+    let word = kept.rfind(char::is_whitespace);
+    let word = word.filter(|at| !end && *at > kept.len() / 2);
+    let kept = kept[..word.unwrap_or(kept.len())].trim_end_matches([' ', ',', ':', ';']);
+    format!("{kept}…")
 }
 
 /// A change's text as a forge takes it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::change::Change;
-use super::marker::{Marker, digest, text_of};
+use super::marker::{Marker, digest, text_of, title_of};
 use crate::model::request::{Edit, Request, State};
 
 /// What is to be done about a change's request.
@@ -84,8 +84,7 @@ pub fn edited(request: &Request, change: &Change) -> Option<Edit> {
     let body = if is_own_text { text_of(change) } else { text };
     let is_same_body = marker.as_ref() == Some(&wanted);
     let edit = Edit {
-        title: (is_own_title && digest(&request.title) != wanted.title)
-            .then(|| change.title.clone()),
+        title: (is_own_title && digest(&request.title) != wanted.title).then(|| title_of(change)),
         body: (!is_same_body).then(|| wanted.behind(&body)),
         labels: labels(request, marker.as_ref(), change),
         base: None,
@@ -303,6 +302,35 @@ mod tests {
         theirs.body = "Please have a look".to_owned();
         let requests = [requests[0].clone(), theirs];
         assert_eq!(step(&change, &requests), Step::Open);
+    }
+
+    #[test]
+    fn a_title_that_no_forge_takes_is_cut_behind_a_word_and_stays_ours() {
+        let mut long = change("1.0.0");
+        assert_eq!(title_of(&long), long.title);
+        let charts: Vec<String> = (0..60).map(|at| format!("chärt-{at}")).collect();
+        long.title = format!("Upgrade {}", charts.join(", "));
+        let title = title_of(&long);
+        let kept = title.strip_suffix('…').unwrap();
+        assert!((200..=240).contains(&title.chars().count()), "{title}");
+        let whole = long.title.strip_prefix(kept).unwrap();
+        assert!(whole.starts_with(", chärt-"), "{title}");
+        let mut open = request(7, &long, State::Open);
+        open.title = title;
+        let requests = [open.clone()];
+        assert_eq!(kept_edit(&long, &requests), None);
+        // Its end is beyond what is shown: nothing is edited for it, and what people wrote stays.
+        let newer = change("1.1.0");
+        let edit = kept_edit(&newer, &requests).unwrap();
+        assert_eq!(edit.title, Some(newer.title.clone()));
+        long.title = "x".repeat(300);
+        assert_eq!(title_of(&long).chars().count(), 240);
+        long.title = "x".repeat(240);
+        assert_eq!(title_of(&long), long.title);
+    }
+
+    fn kept_edit(change: &Change, requests: &[Request]) -> Option<Edit> {
+        kept(change, requests).1
     }
 
     #[test]

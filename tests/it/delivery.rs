@@ -729,15 +729,54 @@ fn without_a_token_gitlab_opens_the_request_by_the_push_itself() {
     ] {
         assert!(options.lines().any(|one| one == line), "{line}: {options}");
     }
-    let again = one(&env, &["--open"], 0);
+    // Without a move of the branch nobody can ask for its request, and that is said.
+    let ran = run(&env, &["--open"], 0);
+    let again = ran.json()["changes"][0].take();
     assert_eq!(again["commit"], change["commit"]);
-    assert_eq!(again["request"]["verdict"], "same");
+    assert_eq!(again["request"]["verdict"], "unknown");
     assert_eq!(again["request"]["number"], Value::Null);
     assert!(again["request"]["why"].is_string());
+    said(
+        &ran,
+        &[
+            "nobody knows",
+            "`GITLAB_TOKEN`",
+            "--delete haptic-scaffold/",
+        ],
+    );
     assert_eq!(env.read("repo.git/options"), options);
+    // A newer version asks again, and says nothing that people may have changed meanwhile.
+    env.write("versions.yaml", "web: ['1.1.1']\n");
+    let moved = one(&env, &["--open"], 0);
+    assert_eq!(moved["request"]["verdict"], "updated");
+    assert_eq!(moved["request"]["number"], 7);
+    let more = env.read("repo.git/options");
+    let more: Vec<&str> = more[options.len()..].lines().collect();
+    assert_eq!(more, ["merge_request.create", "merge_request.target=main"]);
+    let options = env.read("repo.git/options");
     // The schedule counts as where a forge is asked.
     put_policy(&env, &format!("  schedule: ['{}']\n", day(3)));
     env.write("versions.yaml", "web: ['1.2.0']\n");
     said(&run(&env, &["--open"], 0), &["it waits for its time"]);
     assert_eq!(env.read("repo.git/options"), options);
+}
+
+#[test]
+fn a_push_after_which_gitlab_names_no_request_is_a_problem() {
+    let env = scene();
+    as_gitlab(&env);
+    let hook = "#!/bin/sh\necho 'WARNINGS:' >&2\necho 'Error encountered with push options' >&2\n";
+    env.write("repo.git/hooks/post-receive", hook);
+    for version in ["1.1.0", "1.2.0"] {
+        env.write("versions.yaml", &format!("web: ['{version}']\n"));
+        let ran = run(&env, &["--open"], 4);
+        let change = ran.json()["changes"][0].take();
+        assert_eq!(change["request"]["verdict"], "refused", "{version}");
+        assert_eq!(
+            tip(&env, "repo.git", BRANCH),
+            change["commit"].as_str().expect("a commit")
+        );
+        let words = ["Error encountered with push options", "`api`", "--delete"];
+        said(&ran, &words);
+    }
 }

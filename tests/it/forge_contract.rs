@@ -31,6 +31,7 @@ pub fn new(branch: &str) -> NewRequest {
         title: format!("Update {branch}: \"x\" & y"),
         body: "<!-- key: a/b -->\n\n- one & *two*\n- `three` %20 \u{e4}\n".to_owned(),
         labels: vec!["chart".to_owned(), "scope::update".to_owned()],
+        remove_branch: true,
         ..NewRequest::default()
     }
 }

@@ -29,7 +29,7 @@ use crate::model::policy::RequestPolicy;
 use crate::model::request::{Edit, NewRequest, Request, State};
 use crate::plan::bundle::{Kept, OFFERS};
 use crate::plan::change::Change;
-use crate::plan::marker::{Marker, text_of};
+use crate::plan::marker::{Marker, text_of, title_of};
 use crate::plan::request::{Step, armed, edited, step, withdrawn};
 use crate::plan::schedule::Schedule;
 use crate::ui::Ui;
@@ -243,14 +243,13 @@ impl<'a> Delivery<'a> {
                         work.told = Some(self.request(work, &mut problem, ui));
                     }
                     (None, Opening::PushOptions) => {
-                        let why = "nothing was pushed, and without a token for its API nobody can ask for the request";
-                        let told = Told::of(self.kind(), None, Verdict::Same);
-                        work.told = Some(told.because(why));
+                        work.told = Some(self.unknown(work.change, ui));
                     }
                     _ => {}
                 }
             }
         }
+        self.tell_cut(ui);
         let delivered = works.into_iter().map(|work| Delivered {
             change: work.change,
             offered: work.offered,
@@ -419,7 +418,7 @@ impl<'a> Delivery<'a> {
         NewRequest {
             branch: change.branch.clone(),
             base: change.base.clone(),
-            title: change.title.clone(),
+            title: title_of(change),
             body: Marker::of(change).behind(&text_of(change)),
             first_body: Some(Marker::of(change).unfinished().behind(&text_of(change))),
             labels: change.labels.clone(),

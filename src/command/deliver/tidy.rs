@@ -56,7 +56,17 @@ impl Delivery<'_> {
                 Err(problem) => return Ok(Some(problem)),
             }
         }
+        self.tell_cut(ui);
         self.delete(repository, &deleted, ui)
+    }
+
+    /// Says where the forge has more requests than were looked at.
+    pub(super) fn tell_cut(&mut self, ui: &mut Ui) {
+        if let Opening::Forge(lookups) = &mut self.opening {
+            if let Some(cut) = lookups.cut() {
+                ui.warn(&cut);
+            }
+        }
     }
 
     /// Whether a branch has done its work. A request that is still open is closed first, where nothing asks for it any more.

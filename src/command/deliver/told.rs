@@ -24,6 +24,8 @@ pub enum Verdict {
     Closed,
     /// The remote or the forge refused, or couldn't be asked.
     Refused,
+    /// Its branch is there, and nobody can ask whether it is.
+    Unknown,
 }
 
 impl Verdict {
@@ -37,6 +39,7 @@ impl Verdict {
             Self::LeftAlone => "left-alone",
             Self::Closed => "closed",
             Self::Refused => "refused",
+            Self::Unknown => "unknown",
         }
     }
 }

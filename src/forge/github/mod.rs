@@ -18,7 +18,7 @@ use ureq::http::{Method, Request as HttpRequest, Response, Uri};
 
 use self::answers::{Named, Pull, Titled, Ways, own};
 use self::later::has_later;
-use crate::forge::common::{encoded, left_open, lines, newest_first};
+use crate::forge::common::{encoded, left_open, lines, newest_first, of_repository};
 use crate::forge::error::ForgeError;
 use crate::forge::http::{Call, Http};
 use crate::forge::{Able, Created, Edit, Forge, Issue, Kind, NewRequest, Recent, Request};
@@ -306,16 +306,7 @@ impl Forge for Github {
             request.body.clone_from(&new.body);
             unable.extend(given.1);
         }
-        for (what, is_wanted) in [
-            ("squash", new.squash.is_some()),
-            ("remove the branch", new.remove_branch),
-        ] {
-            if is_wanted {
-                unable.push(format!(
-                    "{what}: here that is the repository's setting, or chosen when it is merged"
-                ));
-            }
-        }
+        unable.extend(of_repository(new));
         Ok(Created { request, unable })
     }
 
