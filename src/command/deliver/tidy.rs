@@ -62,10 +62,10 @@ impl Delivery<'_> {
 
     /// Says where the forge has more requests than were looked at.
     pub(super) fn tell_cut(&mut self, ui: &mut Ui) {
-        if let Opening::Forge(lookups) = &mut self.opening {
-            if let Some(cut) = lookups.cut() {
-                ui.warn(&cut);
-            }
+        if let Opening::Forge(lookups) = &mut self.opening
+            && let Some(cut) = lookups.cut()
+        {
+            ui.warn(&cut);
         }
     }
 
