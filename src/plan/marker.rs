@@ -100,7 +100,8 @@ impl Marker {
 
 /// A change's text as a forge takes it.
 pub fn text_of(change: &Change) -> String {
-    let text = change.body.trim_end();
+    let text = without_commands(change.body.trim_end());
+    let text = text.as_str();
     match text.char_indices().nth(MOST_TEXT) {
         None => text.to_owned(),
         Some((end, _)) => {
@@ -117,6 +118,26 @@ pub fn text_of(change: &Change) -> String {
             )
         }
     }
+}
+
+/// GitLab carries out lines that begin with `/` and a word, and what a chart says of itself stands in the text. Not in code, where a line is no command and a
+/// backslash would be seen. Source: docs.gitlab.com/user/project/quick_actions.
+fn without_commands(text: &str) -> String {
+    let mut fence = None;
+    let lines = text.split('\n').map(|line| {
+        let start = line.trim_start();
+        let marks = ["```", "~~~"].into_iter().find(|it| start.starts_with(it));
+        fence = match (fence, marks) {
+            (None, marks) => marks,
+            (open, marks) if open == marks => None,
+            (open, _) => open,
+        };
+        match (fence, line.starts_with('/')) {
+            (None, true) => format!("\\{line}"),
+            _ => line.to_owned(),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A digest that doesn't tell line ends and outer spaces apart, which forges change.

@@ -239,6 +239,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_chart_says_is_no_command_of_gitlab() {
+        let mut change = change("1.0.0");
+        change.body =
+            "/close\nand /merge\n/assign @you\n```yaml\n/etc\n~~~\n/usr\n```\n/label ~x\n"
+                .to_owned();
+        let text =
+            "\\/close\nand /merge\n\\/assign @you\n```yaml\n/etc\n~~~\n/usr\n```\n\\/label ~x";
+        assert_eq!(text_of(&change), text);
+        let open = [request(7, &change, State::Open)];
+        assert_eq!(kept(&change, &open).1, None, "once is enough");
+    }
+
+    #[test]
     fn one_that_was_left_half_made_gets_its_labels() {
         let change = change("1.0.0");
         let mut half = request(7, &change, State::Open);

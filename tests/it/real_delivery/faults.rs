@@ -90,7 +90,7 @@ fn judged(sim: &Sim, project: &str, (run, warned): (&Run, &str), round: u32) -> 
     if run.code == 0 {
         let wrong = wrong(sim, project, "1.1.0");
         let has_labels = || sim.requests(project)[0].labels == ["dependencies"];
-        let is_told = warned.contains("labels: ") || warned.contains("label `");
+        let is_told = warned.contains("labels and milestone: ") || warned.contains("label `");
         return wrong.or_else(|| {
             let is_without = !is_told && !has_labels();
             is_without.then(|| "a label is missing, and nothing says so".to_owned())
