@@ -28,15 +28,15 @@ pub struct Marker {
     /// The labels that it was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
-    /// Whether it was asked to be merged by itself: once, so that whoever takes that back is heard.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub armed: bool,
     /// Whether we closed it: that is nobody's "no".
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withdrawn: bool,
     /// Whether it still lacks what a forge takes only after the opening: the run that opened it was ended there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
+    /// The commit for which the forge was told to merge it by itself: it isn't told twice, since people may have said otherwise meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merges: Option<String>,
 }
 
 impl Marker {
@@ -54,9 +54,9 @@ impl Marker {
             title: digest(&change.title),
             text: digest(&text_of(change)),
             labels: change.labels.clone(),
-            armed: false,
             withdrawn: false,
             unfinished: false,
+            merges: None,
         }
     }
 

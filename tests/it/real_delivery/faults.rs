@@ -68,7 +68,7 @@ struct Scene {
     has_all: bool,
 }
 
-const SCENES: [Scene; 3] = [
+const SCENES: [Scene; 4] = [
     Scene {
         name: "opens",
         before: |_, _, _| {},
@@ -92,6 +92,17 @@ const SCENES: [Scene; 3] = [
         },
         versions: V1,
         wrong: not_replaced,
+        has_all: false,
+    },
+    Scene {
+        name: "merges",
+        before: |sim, project, _| {
+            sim.wait_for_checks(project);
+            let policy = "requests: {auto_merge: true}\n";
+            sim.commit(project, "main", ".haptic-scaffold.yaml", policy);
+        },
+        versions: V1,
+        wrong: |sim, project| wrong(sim, project, "1.1.0"),
         has_all: false,
     },
 ];
@@ -141,6 +152,11 @@ fn cell(sim: &Sim, scene: &Scene, (at, fault): (usize, &Value), label: &str) -> 
         warned.push_str(&run.stderr);
         let problem = judged(sim, scene, &project, (&run, &warned));
         let problem = problem.or_else(|| {
+            let is_late = scene.name == "merges" && run.code == 0 && !merges(sim, &project);
+            let is_told = round < 3 && run.stdout.contains("isn't merged by itself");
+            if is_late && !is_told {
+                return Some("it isn't merged by itself".to_owned());
+            }
             let is_over = run.code != 0 && round == 3;
             is_over.then(|| "still failing".to_owned())
         });
@@ -153,6 +169,12 @@ fn cell(sim: &Sim, scene: &Scene, (at, fault): (usize, &Value), label: &str) -> 
         }
     }
     Ok(())
+}
+
+/// Whether the only request is merged as soon as its checks pass.
+fn merges(sim: &Sim, project: &str) -> bool {
+    let all = sim.ask(&format!("mrs?forge={}&project={project}", name(sim.kind)));
+    all[0]["auto_merge"] == true
 }
 
 /// What is wrong after a round: one that ended well left the right state, and one that failed said what failed.

@@ -43,7 +43,7 @@ impl On<'_> {
     #[track_caller]
     fn only_open(&self) -> Seen {
         let mut open = open(self.peer, &self.project);
-        assert_eq!(open.len(), 1, "{open:#?}");
+        assert_eq!(open.len(), 1, "{:#?}", self.all());
         open.remove(0)
     }
 
@@ -284,8 +284,14 @@ const STEPS: &[Step] = &[
         on.expect(V1, &["created"]);
         let number = on.only_open().number;
         on.expect(V1, &["same"]);
+        on.expect(V2, &["updated"]);
+        on.expect(V2, &["same"]);
         assert!(on.peer.checks_pass(&on.project, number));
-        on.expect(V1, &[]);
+        assert_eq!(
+            on.peer.file(&on.project, "main", FILE),
+            release("web", "1.2.0")
+        );
+        on.expect(V2, &[]);
     }),
     ("labels-and-people", |on| {
         let somebody = match (on.peer.kind(), on.project.starts_with("admin1/")) {
