@@ -30,15 +30,15 @@ pub struct Marker {
     /// The labels that it was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
-    /// Whether it was asked to be merged by itself: once, so that whoever takes that back is heard.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub armed: bool,
     /// Whether we closed it: that is nobody's "no".
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withdrawn: bool,
     /// Whether it still lacks what a forge takes only after the opening: the run that opened it was ended there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
+    /// The commit for which the forge was told to merge it by itself: it isn't told twice, since people may have said otherwise meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merges: Option<String>,
 }
 
 impl Marker {
@@ -56,9 +56,9 @@ impl Marker {
             title: digest(&title_of(change)),
             text: digest(&text_of(change)),
             labels: change.labels.clone(),
-            armed: false,
             withdrawn: false,
             unfinished: false,
+            merges: None,
         }
     }
 
@@ -117,7 +117,8 @@ pub fn title_of(change: &Change) -> String {
 
 /// A change's text as a forge takes it.
 pub fn text_of(change: &Change) -> String {
-    let text = change.body.trim_end();
+    let text = without_commands(change.body.trim_end());
+    let text = text.as_str();
     match text.char_indices().nth(MOST_TEXT) {
         None => text.to_owned(),
         Some((end, _)) => {
@@ -134,6 +135,26 @@ pub fn text_of(change: &Change) -> String {
             )
         }
     }
+}
+
+/// GitLab carries out lines that begin with `/` and a word, and what a chart says of itself stands in the text. Not in code, where a line is no command and a
+/// backslash would be seen. Source: docs.gitlab.com/user/project/quick_actions.
+fn without_commands(text: &str) -> String {
+    let mut fence = None;
+    let lines = text.split('\n').map(|line| {
+        let start = line.trim_start();
+        let marks = ["```", "~~~"].into_iter().find(|it| start.starts_with(it));
+        fence = match (fence, marks) {
+            (None, marks) => marks,
+            (open, marks) if open == marks => None,
+            (open, _) => open,
+        };
+        match (fence, line.starts_with('/')) {
+            (None, true) => format!("\\{line}"),
+            _ => line.to_owned(),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A digest that doesn't tell line ends and outer spaces apart, which forges change.

@@ -72,7 +72,7 @@ fn is_same_offer(one: &Marker, other: &Marker) -> bool {
 pub fn edited(request: &Request, change: &Change) -> Option<Edit> {
     let (text, marker) = Marker::split(&request.body);
     let wanted = Marker {
-        armed: marker.as_ref().is_some_and(|marker| marker.armed),
+        merges: marker.as_ref().and_then(|marker| marker.merges.clone()),
         ..Marker::of(change)
     };
     let is_own_title = marker
@@ -103,17 +103,6 @@ fn labels(request: &Request, marker: Option<&Marker>, change: &Change) -> Option
     (all != request.labels).then_some(all)
 }
 
-/// The text of a request that was asked to be merged by itself, where it doesn't say so yet.
-pub fn armed(body: &str) -> Option<String> {
-    let (text, marker) = Marker::split(body);
-    let marker = marker.filter(|marker| !marker.armed)?;
-    let marker = Marker {
-        armed: true,
-        ..marker
-    };
-    Some(marker.behind(&text))
-}
-
 /// The text of a request that we close, so that it is known for nobody's "no".
 pub fn withdrawn(request: &Request) -> Option<String> {
     let (text, marker) = Marker::split(&request.body);
@@ -123,6 +112,22 @@ pub fn withdrawn(request: &Request) -> Option<String> {
         ..marker
     };
     Some(marker.behind(&text))
+}
+
+/// The text of a request that says for which commit the forge was told to merge it.
+pub fn merging(body: &str, commit: &str) -> Option<String> {
+    let (text, marker) = Marker::split(body);
+    let marker = Marker {
+        merges: Some(commit.to_owned()),
+        ..marker?
+    };
+    Some(marker.behind(&text))
+}
+
+/// Whether the forge still has to be told to merge a request, which brings this commit.
+pub fn is_to_merge(body: &str, commit: &str) -> bool {
+    let marker = Marker::split(body).1;
+    marker.and_then(|marker| marker.merges).as_deref() != Some(commit)
 }
 
 #[cfg(test)]
@@ -235,6 +240,33 @@ mod tests {
         let requests = [open];
         let labels = kept(&other, &requests).1.unwrap().labels.unwrap();
         assert_eq!(labels, ["stop", "recovery"]);
+    }
+
+    #[test]
+    fn a_forge_is_told_once_for_each_commit_to_merge() {
+        let (old, new) = (change("1.0.0"), change("1.1.0"));
+        let mut open = request(7, &old, State::Open);
+        assert!(is_to_merge(&open.body, "a"));
+        open.body = merging(&open.body, "a").unwrap();
+        assert!(!is_to_merge(&open.body, "a") && is_to_merge(&open.body, "b"));
+        let requests = [open];
+        assert_eq!(kept(&old, &requests).1, None, "that alone changes nothing");
+        let body = kept(&new, &requests).1.unwrap().body.unwrap();
+        assert!(!is_to_merge(&body, "a") && is_to_merge(&body, "b"));
+        assert_eq!(merging("By hand", "a"), None);
+    }
+
+    #[test]
+    fn what_a_chart_says_is_no_command_of_gitlab() {
+        let mut change = change("1.0.0");
+        change.body =
+            "/close\nand /merge\n/assign @you\n```yaml\n/etc\n~~~\n/usr\n```\n/label ~x\n"
+                .to_owned();
+        let text =
+            "\\/close\nand /merge\n\\/assign @you\n```yaml\n/etc\n~~~\n/usr\n```\n\\/label ~x";
+        assert_eq!(text_of(&change), text);
+        let open = [request(7, &change, State::Open)];
+        assert_eq!(kept(&change, &open).1, None, "once is enough");
     }
 
     #[test]

@@ -30,7 +30,7 @@ use crate::model::request::{Edit, NewRequest, Request, State};
 use crate::plan::bundle::{Kept, OFFERS};
 use crate::plan::change::Change;
 use crate::plan::marker::{Marker, text_of, title_of};
-use crate::plan::request::{Step, armed, edited, step, withdrawn};
+use crate::plan::request::{Step, edited, is_to_merge, merging, step, withdrawn};
 use crate::plan::schedule::Schedule;
 use crate::ui::Ui;
 
@@ -343,10 +343,11 @@ impl<'a> Delivery<'a> {
                     (false, true) => Verdict::Updated,
                     (false, false) => Verdict::Same,
                 };
+                let mut request = request.clone();
                 if let Some(edit) = edit {
-                    bring_up(forge, request, edit, new, ui)?;
+                    request.body = bring_up(forge, &request, edit, new, ui)?;
                 }
-                (request.clone(), verdict)
+                (request, verdict)
             }
             Step::Open | Step::Closed(_) | Step::Elsewhere(_) => match forge.create(&new) {
                 Ok(created) => {
@@ -365,52 +366,24 @@ impl<'a> Delivery<'a> {
                 Err(why) if why.may_be_done => {
                     let found = forge.of_branch(&work.change.branch)?;
                     let mut open = found.into_iter().filter(|one| one.state == State::Open);
-                    let request = open.next().ok_or(why)?;
+                    let mut request = open.next().ok_or(why)?;
                     if let Some(edit) = edited(&request, work.change) {
-                        bring_up(forge, &request, edit, new, ui)?;
+                        request.body = bring_up(forge, &request, edit, new, ui)?;
                     }
                     (request, Verdict::Created)
                 }
                 Err(why) => return Err(why),
             },
         };
-        let mut told = Told::of(self.kind(), Some(&request), verdict);
-        if let Some(why) = self.arm(forge, &request, work)? {
-            told = told.because(format!("it isn't merged by itself: {why}"));
+        let told = Told::of(self.kind(), Some(&request), verdict);
+        let commit = work.commit().filter(|_| self.policy.auto_merge);
+        match commit.map(|commit| have_merged(forge, &request, &commit.to_string())) {
+            None => Ok(told),
+            Some(able) => Ok(match able? {
+                Able::Done => told,
+                Able::Unable(why) => told.because(format!("it isn't merged by itself: {why}")),
+            }),
         }
-        Ok(told)
-    }
-
-    /// Asks for a request to be merged by itself: once for each commit, so that whoever takes that back is heard. Returns why that can't be.
-    fn arm(
-        &self,
-        forge: &dyn Forge,
-        request: &Request,
-        work: &Work<'_>,
-    ) -> Result<Option<String>, ForgeError> {
-        let body = Marker::of(work.change).behind(&text_of(work.change));
-        let is_armed = armed(&request.body).is_none() && !work.is_pushed;
-        let Some(commit) = work
-            .commit()
-            .filter(|_| self.policy.auto_merge && !is_armed)
-        else {
-            return Ok(None);
-        };
-        if let Able::Unable(why) = forge.merge_when_ready(request.number, &commit.to_string())? {
-            return Ok(Some(why));
-        }
-        // What the request says now may be people's; only the marker becomes another.
-        let now = forge.of_branch(&request.branch)?;
-        let now = now.into_iter().find(|one| one.number == request.number);
-        let text = now.map_or(body, |now| now.body);
-        if let Some(body) = armed(&text) {
-            let edit = Edit {
-                body: Some(body),
-                ..Edit::default()
-            };
-            forge.edit(request.number, &edit)?;
-        }
-        Ok(None)
     }
 
     fn new_request(&self, change: &Change) -> NewRequest {
@@ -448,14 +421,31 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// Changes an open request. One that was opened and left there gets the rest of what belongs to it.
+/// Has a request merged as soon as it may be, unless that was said of this commit before. What can't be now may be in the next run.
+fn have_merged(forge: &dyn Forge, request: &Request, commit: &str) -> Result<Able, ForgeError> {
+    if !is_to_merge(&request.body, commit) {
+        return Ok(Able::Done);
+    }
+    let able = forge.merge_when_ready(request.number, commit)?;
+    if let (Able::Done, body @ Some(_)) = (&able, merging(&request.body, commit)) {
+        let edit = Edit {
+            body,
+            ..Edit::default()
+        };
+        forge.edit(request.number, &edit)?;
+    }
+    Ok(able)
+}
+
+/// Changes an open request, and gives the text that it has now. One that was opened and left there gets the rest of what belongs to it.
 fn bring_up(
     forge: &dyn Forge,
     request: &Request,
     mut edit: Edit,
     new: NewRequest,
     ui: &mut Ui,
-) -> Result<(), ForgeError> {
+) -> Result<String, ForgeError> {
+    let body = edit.body.clone().unwrap_or(request.body.clone());
     let marker = Marker::split(&request.body).1;
     if marker.is_some_and(|marker| marker.unfinished) {
         let given = NewRequest {
@@ -470,5 +460,5 @@ fn bring_up(
     if edit != Edit::default() {
         forge.edit(request.number, &edit)?;
     }
-    Ok(())
+    Ok(body)
 }

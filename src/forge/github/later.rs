@@ -26,12 +26,13 @@ impl Github {
     ) -> Result<(Vec<String>, Vec<String>), ForgeError> {
         let (mut there, mut unable) = (Vec::new(), Vec::new());
         self.people(number, new, &mut unable);
-        let milestone = new.milestone.as_deref();
-        if let Some(Err(why)) = milestone.map(|title| self.milestone(number, title)) {
-            unable.push(why);
-        }
         let aim = format!("change the pull request #{number}");
-        let body = json!({ "labels": new.labels, "body": new.body });
+        let mut body = json!({ "labels": new.labels, "body": new.body });
+        match new.milestone.as_deref().map(|title| self.milestone(title)) {
+            Some(Ok(number)) => body["milestone"] = json!(number),
+            Some(Err(why)) => unable.push(why),
+            None => {}
+        }
         match self.patch::<Labelled>(&aim, &self.issue_path(number, ""), &body) {
             // Whoever may not give labels is told so by their absence.
             Ok(now) => {
@@ -40,7 +41,7 @@ impl Github {
                 unable.extend(left_out.map(|name| format!("label `{name}`: GitHub left it out")));
             }
             Err(why) if matches!(why.status, Some(400..=428 | 430..=499)) => {
-                unable.push(format!("labels: {}", why.why));
+                unable.push(format!("labels and milestone: {}", why.why));
                 self.patch::<Value>(&aim, &self.one(number), &json!({ "body": new.body }))?;
             }
             Err(why) => return Err(why),
@@ -75,17 +76,15 @@ impl Github {
         }
     }
 
-    fn milestone(&self, number: u64, title: &str) -> Result<(), String> {
+    /// The number of a milestone.
+    fn milestone(&self, title: &str) -> Result<u64, String> {
         let named = |why: ForgeError| format!("milestone `{title}`: {}", why.why);
         let path = self.path("/milestones?state=open&per_page=100");
         let found: Vec<Titled> = self.pages("look a milestone up", &path).map_err(named)?;
         let mut found = found.into_iter();
-        let milestone = found
+        found
             .find(|milestone| milestone.title == title)
-            .ok_or_else(|| format!("milestone `{title}`: there is none that is open"))?;
-        let body = json!({ "milestone": milestone.number });
-        let path = self.issue_path(number, "");
-        let done = self.patch::<Value>("set the milestone", &path, &body);
-        done.map(|_| ()).map_err(named)
+            .map(|milestone| milestone.number)
+            .ok_or_else(|| format!("milestone `{title}`: there is none that is open"))
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Bot, FILE, Peer, each, open, release, wrong};
+use super::{Bot, FILE, Peer as _, each, open, release, wrong};
 use crate::real_forges::{Sim, name};
 
 const VERSIONS: &str = "web: [1.0.0, 1.1.0]\n";
@@ -51,7 +51,15 @@ fn real_simulated_bots_are_killed_anywhere() {
         for point in 0..17 {
             let project = make(sim, &format!("killed-{point}"));
             let bot = Bot::new();
-            let mut child = bot.command(sim, &project, VERSIONS, &[]);
+            // Every other one has a request already, which it brings up to date.
+            let (versions, version) = match point % 2 {
+                0 => (VERSIONS, "1.1.0"),
+                _ => ("web: [1.0.0, 1.1.0, 1.2.0]\n", "1.2.0"),
+            };
+            if point % 2 == 1 {
+                bot.round(sim, &project, VERSIONS, &[]);
+            }
+            let mut child = bot.command(sim, &project, versions, &[]);
             let mut child = child
                 .stdout(std::process::Stdio::null())
                 .stderr(std::process::Stdio::null())
@@ -63,12 +71,12 @@ fn real_simulated_bots_are_killed_anywhere() {
             was_cut += u32::from(!child.wait().expect("ends").success());
             // What the server got of a call it still carries out.
             std::thread::sleep(Duration::from_millis(100));
-            let (mut run, mut rounds) = (bot.run(sim, &project, VERSIONS, &[]), 1);
+            let (mut run, mut rounds) = (bot.run(sim, &project, versions, &[]), 1);
             while run.code != 0 && rounds < 2 {
-                (run, rounds) = (bot.run(sim, &project, VERSIONS, &[]), rounds + 1);
+                (run, rounds) = (bot.run(sim, &project, versions, &[]), rounds + 1);
             }
             assert_eq!(run.code, 0, "{point} {after:?}: {}", run.stdout);
-            assert_eq!(wrong(sim, &project, "1.1.0"), None, "{point} {after:?}");
+            assert_eq!(wrong(sim, &project, version), None, "{point} {after:?}");
             let labels = &sim.requests(&project)[0].labels;
             assert_eq!(labels, &["dependencies"], "{point} {after:?}");
         }

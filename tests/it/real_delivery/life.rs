@@ -43,7 +43,7 @@ impl On<'_> {
     #[track_caller]
     fn only_open(&self) -> Seen {
         let mut open = open(self.peer, &self.project);
-        assert_eq!(open.len(), 1, "{open:#?}");
+        assert_eq!(open.len(), 1, "{:#?}", self.all());
         open.remove(0)
     }
 
@@ -135,6 +135,7 @@ const STEPS: &[Step] = &[
             assert_eq!(on.all().len(), 1);
             assert_eq!(on.tip(WEB), None, "a branch whose request ended goes");
         }
+        on.peer.settle();
         on.expect(V2, &["created"]);
         assert_ne!(on.only_open().number, number, "O35: a new one");
         assert_eq!(
@@ -151,6 +152,7 @@ const STEPS: &[Step] = &[
         on.peer.drop_branch(&on.project, WEB);
         on.expect(V1, &["closed"]);
         assert_eq!(on.tip(WEB), None);
+        on.peer.settle();
         on.expect(V2, &["created"]);
         assert_ne!(on.only_open().number, number);
     }),
@@ -215,7 +217,7 @@ const STEPS: &[Step] = &[
         on.expect(V1, &[]);
         let old = on.all().remove(0);
         assert!(old.state == "closed", "{old:#?}");
-        let says = |note: &String| note.contains("the version was rejected");
+        let says = |note: &String| note.contains("version was rejected");
         assert!(old.notes.iter().any(says), "{old:#?}");
         assert_eq!(on.tip(WEB), None);
         on.expect(V1, &[]);
@@ -284,8 +286,14 @@ const STEPS: &[Step] = &[
         on.expect(V1, &["created"]);
         let number = on.only_open().number;
         on.expect(V1, &["same"]);
+        on.expect(V2, &["updated"]);
+        on.expect(V2, &["same"]);
         assert!(on.peer.checks_pass(&on.project, number));
-        on.expect(V1, &[]);
+        assert_eq!(
+            on.peer.file(&on.project, "main", FILE),
+            release("web", "1.2.0")
+        );
+        on.expect(V2, &[]);
     }),
     ("labels-and-people", |on| {
         let somebody = match (on.peer.kind(), on.project.starts_with("admin1/")) {
@@ -328,7 +336,9 @@ const STEPS: &[Step] = &[
         let run = on.run(V1, &["--base", "next"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_eq!(on.only_open().base, "next", "O46");
-        let note = on.peer.file(&on.project, WEB, "README.md");
+        let note = on
+            .peer
+            .file(&on.project, &on.only_open().branch, "README.md");
         assert_eq!(note, "Read me\n", "on top of it");
         let again = on.run(V1, &["--base", "next"]);
         assert_eq!(verdicts(&again), ["same"]);
@@ -347,7 +357,9 @@ const STEPS: &[Step] = &[
         let run = on.run(V1, &["--base", "apps"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_eq!(on.only_open().base, "apps", "O38");
-        let note = on.peer.file(&on.project, WEB, "README.md");
+        let note = on
+            .peer
+            .file(&on.project, &on.only_open().branch, "README.md");
         assert_eq!(note, "Read me\n", "the branch, not the tag");
     }),
     ("empty", |on| {

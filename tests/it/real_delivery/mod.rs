@@ -60,6 +60,8 @@ trait Peer: Sync {
     fn label(&self, project: &str, number: u64, labels: &[&str]);
     fn open(&self, project: &str, branch: &str, title: &str, body: &str) -> u64;
     fn drop_branch(&self, project: &str, branch: &str);
+    /// Waits until the forge has done what it does later than it answers.
+    fn settle(&self) {}
     /// Lets requests wait for something, so that they can be merged by themselves.
     fn wait_for_checks(&self, project: &str) -> bool;
     /// What is waited for comes; whether the request is merged then.

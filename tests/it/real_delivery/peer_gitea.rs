@@ -184,6 +184,11 @@ impl Peer for Gitea {
         );
     }
 
+    /// It closes the requests of a deleted branch some time after the deletion, by the branch's name.
+    fn settle(&self) {
+        std::thread::sleep(std::time::Duration::from_secs(2));
+    }
+
     fn wait_for_checks(&self, project: &str) -> bool {
         let what = json!({"rule_name": "main", "enable_status_check": true,
             "status_check_contexts": ["ci"]});

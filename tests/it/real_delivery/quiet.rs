@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Bot, FILE, Peer, each, release};
+use super::{Bot, FILE, Peer, each, open, release};
 use crate::real_delivery::faults::calls;
 use crate::real_forges::gitea::Gitea;
 
@@ -36,6 +36,36 @@ fn real_simulated_forges_are_asked_seldom() {
         assert_eq!(pushes.count(), 0, "{calls:#?}");
         let (asked, calls) = counted(V2, "updated");
         assert!(asked <= 8, "one brought up to date: {calls:#?}");
+    });
+}
+
+#[test]
+#[ignore = "needs python3 and the simulator"]
+fn real_simulated_ten_charts_come_by_one_push() {
+    each(|sim| {
+        let project = sim.project("ten");
+        let charts: Vec<String> = (0..10).map(|count| format!("chart{count}")).collect();
+        let files: Vec<(String, String)> = charts
+            .iter()
+            .map(|chart| (format!("apps/{chart}.yaml"), release(chart, "1.0.0")))
+            .collect();
+        let files: Vec<(&str, &str)> = files
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.as_str()))
+            .collect();
+        sim.make(&project, &files);
+        let versions: Vec<String> = charts
+            .iter()
+            .map(|chart| format!("{chart}: [1.0.0, 1.1.0]\n"))
+            .collect();
+        let bot = Bot::new();
+        let made = bot.round(sim, &project, &versions.concat(), &[]);
+        assert_eq!(made, ["created"; 10]);
+        assert_eq!(open(sim, &project).len(), 10);
+        let calls = calls(sim, &project);
+        let of = |what: &str| calls.iter().filter(|call| call.contains(what)).count();
+        let packs = (of("/git-upload-pack "), of("/git-receive-pack "));
+        assert_eq!(packs, (1, 1), "O39: {calls:#?}");
     });
 }
 
