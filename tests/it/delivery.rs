@@ -733,7 +733,7 @@ fn without_a_token_gitlab_opens_the_request_by_the_push_itself() {
     let ran = run(&env, &["--open"], 0);
     let again = ran.json()["changes"][0].take();
     assert_eq!(again["commit"], change["commit"]);
-    assert_eq!(again["request"]["verdict"], "unknown");
+    assert_eq!(again["request"]["verdict"], "left-alone");
     assert_eq!(again["request"]["number"], Value::Null);
     assert!(again["request"]["why"].is_string());
     said(

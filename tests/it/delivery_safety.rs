@@ -181,3 +181,16 @@ fn a_rebase_by_a_button_is_no_work_of_somebody() {
         .stdout;
     assert!(said.contains("merge request created"), "{said}");
 }
+
+#[test]
+fn a_branch_that_shall_stay_when_it_is_merged_stays() {
+    let env = scene();
+    let policy = "requests: {keep_branch: true}\n";
+    elsewhere(&env, "main", ".haptic-scaffold.yaml", policy);
+    one(&env, &["--open"], 0);
+    put_state(&env, 1, "merged");
+    let text = env.git("repo.git", &["show", &format!("{BRANCH}:apps/web.yaml")]);
+    elsewhere(&env, "main", "apps/web.yaml", &text);
+    run(&env, &["--open"], 0);
+    assert!(refs(&env, "repo.git").contains(BRANCH));
+}

@@ -153,7 +153,7 @@ impl Delivery<'_> {
         let branch = &change.branch;
         let why = "the branch is there already, and without a token for GitLab's API nobody knows whether it has a request";
         ui.warn(&format!("{branch}: {why}: {}", self.way_out(branch)));
-        Told::of(self.kind(), None, Verdict::Unknown).because(why)
+        Told::of(self.kind(), None, Verdict::LeftAlone).because(why)
     }
 
     fn way_out(&self, branch: &str) -> String {

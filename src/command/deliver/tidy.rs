@@ -126,12 +126,14 @@ impl Delivery<'_> {
         // Whoever merged or closed it has seen this commit; one that came later is somebody's work, or an offer that has no request yet.
         let is_ended = requests.iter().any(|request| {
             let has_seen = request.head.as_deref() == Some(&tip.to_string());
-            marked(request).is_some_and(|marker| {
-                has_seen
-                    || offer
-                        .as_ref()
-                        .is_some_and(|offer| offer.content == marker.content)
-            })
+            let stays = self.policy.keep_branch && request.state == State::Merged;
+            !stays
+                && marked(request).is_some_and(|marker| {
+                    has_seen
+                        || offer
+                            .as_ref()
+                            .is_some_and(|offer| offer.content == marker.content)
+                })
         });
         Ok(is_ended)
     }

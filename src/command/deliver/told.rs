@@ -18,14 +18,12 @@ pub enum Verdict {
     Same,
     /// It was there, or its branch was, and nothing said that it is ours.
     Adopted,
-    /// Somebody works on its branch.
+    /// Somebody works on its branch, or nobody can ask whether it is there.
     LeftAlone,
     /// People closed it: nothing is done.
     Closed,
     /// The remote or the forge refused, or couldn't be asked.
     Refused,
-    /// Its branch is there, and nobody can ask whether it is.
-    Unknown,
 }
 
 impl Verdict {
@@ -39,7 +37,6 @@ impl Verdict {
             Self::LeftAlone => "left-alone",
             Self::Closed => "closed",
             Self::Refused => "refused",
-            Self::Unknown => "unknown",
         }
     }
 }
