@@ -71,44 +71,49 @@ fn main() {
         ("folders", spread as fn(usize) -> String),
         ("one flat folder", flat),
     ] {
-        let mut ours = Vec::new();
-        for files in [1_000, 100_000] {
+        let places = [1_000, 100_000].map(|files| {
             let repository = folder.path().join(format!("{files}-{layout}.git"));
             let middle = make(&repository, files, file);
-            let own = std::env::current_exe().unwrap();
-            let scripts = [None, Some(TREES), Some(INDEX)];
-            let times = scripts.map(|script| {
-                median(|version| match script {
-                    None => command(&own, &["bump"], &repository, &middle, version),
-                    Some(script) => {
-                        let sh = Path::new("/bin/sh");
-                        command(sh, &["-ec", script, "sh"], &repository, &middle, version)
-                    }
-                })
-            });
-            let [bump, trees, index] = times.map(|time| time.as_secs_f64() * 1000.0);
+            (files, repository, middle)
+        });
+        // What making them left to be written would be measured with the first rounds.
+        assert!(Command::new("sync").status().unwrap().success());
+        let own = std::env::current_exe().unwrap();
+        let scripts = [None, Some(TREES), Some(INDEX)];
+        let mut times = [[(); 3]; 2].map(|row| row.map(|()| Vec::new()));
+        for (which, script) in scripts.iter().enumerate() {
+            // In turns: whatever else the machine does comes to both alike.
+            for round in 0..ROUNDS {
+                for ((_, repository, middle), times) in places.iter().zip(&mut times) {
+                    let version = format!("2.0.{round}");
+                    let mut command = match script {
+                        None => command(&own, &["bump"], repository, middle, &version),
+                        Some(script) => {
+                            let sh = Path::new("/bin/sh");
+                            command(sh, &["-ec", script, "sh"], repository, middle, &version)
+                        }
+                    };
+                    let start = Instant::now();
+                    assert!(command.status().unwrap().success());
+                    times[which].push(start.elapsed());
+                }
+            }
+        }
+        let medians = times.map(|row| row.map(median));
+        for ((files, ..), [bump, trees, index]) in places.iter().zip(&medians) {
             println!("{layout}, {files} files: {bump:.1}, {trees:.1}, {index:.1}");
-            ours.push(bump);
         }
         println!(
             "{layout}: {:.2} times as long in 100,000 files",
-            ours[1] / ours[0]
+            medians[1][0] / medians[0][0]
         );
     }
 }
 
-/// The median of whole processes, each with a version of its own.
-fn median(run: impl Fn(&str) -> Command) -> Duration {
-    let mut times: Vec<Duration> = (0..ROUNDS)
-        .map(|round| {
-            let mut command = run(&format!("2.0.{round}"));
-            let start = Instant::now();
-            assert!(command.status().unwrap().success());
-            start.elapsed()
-        })
-        .collect();
+/// The median, in milliseconds.
+fn median(mut times: Vec<Duration>) -> f64 {
     times.sort();
-    times[ROUNDS / 2]
+    times[times.len() / 2].as_secs_f64() * 1000.0
 }
 
 fn command(
