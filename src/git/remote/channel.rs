@@ -103,18 +103,24 @@ impl Program {
             .or_else(|| configured.map(str::to_owned))
             .or_else(program)
             .unwrap_or_else(|| "ssh".to_owned());
-        let mut it = Self::new("ssh", "sh", env, folder);
-        it.command
-            .args(["-c", &format!("{command} \"$@\""), "ssh"])
-            .args(["-oBatchMode=yes", "-oConnectTimeout=20"]);
+        let ssh = |arguments: &[&str]| {
+            let mut it = Self::new("ssh", "sh", env, folder);
+            it.command
+                .args(["-c", &format!("{command} \"$@\""), "ssh"])
+                .args(arguments);
+            it
+        };
+        let host = match address.host.contains('@') {
+            true => address.host.clone(),
+            false => with_user(&address.host, env, ssh(&["-G", &address.host])),
+        };
+        let mut it = ssh(&["-oBatchMode=yes", "-oConnectTimeout=20"]);
         if let Some(port) = address.port {
             it.command.args(["-p", &port.to_string()]);
         }
-        it.command.arg(&address.host).arg(format!(
-            "git-{} {}",
-            service.short(),
-            quoted(&address.path)
-        ));
+        it.command
+            .arg(&host)
+            .arg(format!("git-{} {}", service.short(), quoted(&address.path)));
         it
     }
 
@@ -410,4 +416,24 @@ fn complaints(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
         }
     });
     receiver
+}
+
+/// How long ssh may take to say what its configuration is: it asks nobody for it.
+const CONFIGURATION_LIMIT: Duration = Duration::from_secs(5);
+
+/// Forges know one user, `git`. It counts where the address names none and ssh's configuration neither: ssh would take the name of whoever runs it.
+fn with_user(host: &str, env: &Env, configuration: Program) -> String {
+    let answer = configuration.output(&[], CONFIGURATION_LIMIT);
+    let text = answer.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let user = text
+        .as_deref()
+        .and_then(|text| text.lines().find_map(|line| line.strip_prefix("user ")));
+    let own = env
+        .get("USER")
+        .or_else(|| env.get("LOGNAME"))
+        .unwrap_or_else(|| "root".to_owned());
+    match user {
+        Some(user) if user != own => host.to_owned(),
+        _ => format!("git@{host}"),
+    }
 }

@@ -317,6 +317,20 @@ fn ssh_is_the_users_own_and_asks_nothing() {
         .lines()
         .filter(|line| line.contains(" git@h.example.org git-"));
     assert_eq!(named.count(), 3, "{asked}");
+    // Where that says nothing, it is the one user that forges have (O44).
+    let env = Env::of(&[
+        ("HOME", &home),
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("GIT_SSH", &script),
+        ("USER", "me"),
+        ("CONFIGURED", "me"),
+    ]);
+    let address = format!("ssh://h.example.org{}", bare.replace(' ', "%20"));
+    let remote = Remote::at(&address, pair.home.path(), &env, &nobody).unwrap();
+    remote.list().unwrap();
+    let asked = std::fs::read_to_string(pair.home.path().join("asked")).unwrap();
+    let last = asked.lines().last().unwrap();
+    assert!(last.contains(" git@h.example.org git-"), "{last}");
 }
 
 #[test]
