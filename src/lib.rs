@@ -47,11 +47,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut world: World) -> E
         Ok(cli) => cli,
         Err(why) => return refuse(&arguments, &world.env, &why),
     };
-    let verbosity = if cli.common.quiet {
-        -1
-    } else {
-        i8::try_from(cli.common.verbose).unwrap_or(i8::MAX)
-    };
+    let verbosity = cli.common.verbosity();
     let mut ui = Ui::real(cli.common.output, cli.common.color, verbosity);
     let name = cli.command.name();
     let outcome = match &cli.command {

@@ -66,6 +66,17 @@ pub struct Common {
     pub config: Option<PathBuf>,
 }
 
+impl Common {
+    /// How much is said: below 0 only what is wrong, above 0 more.
+    pub fn verbosity(&self) -> i8 {
+        if self.quiet {
+            -1
+        } else {
+            i8::try_from(self.verbose).unwrap_or(i8::MAX)
+        }
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {

@@ -166,6 +166,14 @@ pub fn open(folder: &Path) -> Result<Repository> {
     Repository::open(folder).map_err(|why| unopened(folder, &why))
 }
 
+/// Makes a bare repository for what is fetched.
+///
+/// # Errors
+/// When it can't be made.
+pub fn make_bare(folder: &Path) -> Result<Repository> {
+    Repository::init_bare(folder).map_err(|why| said(&format!("make `{}`", folder.display()), &why))
+}
+
 /// Says where a remote's branch is, as `git fetch` and `git push` do; nothing for one that is gone.
 ///
 /// # Errors

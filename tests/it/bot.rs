@@ -387,3 +387,17 @@ fn a_history_that_is_longer_than_what_is_fetched_is_no_hindrance() {
     let said = env.expect(0, &round).stdout;
     assert!(said.contains("merge request same"), "{said}");
 }
+
+#[test]
+fn one_repository_in_several_spellings_is_worked_on_once() {
+    let env = scene(&["one"]);
+    let spellings = ["one.git", "one.git/", "./one.git"];
+    let json = bot(&env, &spellings, 0).json();
+    let created = ("one.git", "created");
+    let found = verdicts(&json);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].0.ends_with(created.0) && found[0].1 == created.1,
+        "{found:?}"
+    );
+}

@@ -15,7 +15,7 @@ use self::repos::{Repo, Workshop, asked, check_token};
 use self::waits::has_waits;
 use super::deliver::Delivery;
 use super::deliver::access::Access;
-use super::deliver::reach::Reached;
+use super::deliver::reach::{OWN_DEPTH, Reached};
 use super::upgrade::Round;
 use crate::cli::Common;
 use crate::cli::bot::BotRunArgs;
@@ -27,9 +27,6 @@ use crate::git::target::{Target, open};
 use crate::registry::shared::Shared;
 use crate::ui::{Outcome, Ui};
 use crate::world::World;
-
-/// How many commits of a history come: our own branches are compared with their parents.
-const DEPTH: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
 /// Does the round of every repository that was asked for, some at the same time. One that fails keeps no other back.
 ///
@@ -59,7 +56,7 @@ pub fn run(arguments: &BotRunArgs, common: &Common, world: &World, ui: &mut Ui) 
                     let Some((index, repo)) = taken else {
                         return;
                     };
-                    let (mut own, said) = Ui::kept(bot.common.output, verbosity(bot.common));
+                    let (mut own, said) = Ui::kept(bot.common.output, bot.common.verbosity());
                     let result = bot.round(repo, &mut own);
                     let row = Row::of(repo, result);
                     let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,13 +68,6 @@ pub fn run(arguments: &BotRunArgs, common: &Common, world: &World, ui: &mut Ui) 
     });
     let (_, rows) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(summary(&rows.into_iter().flatten().collect::<Vec<_>>()))
-}
-
-fn verbosity(common: &Common) -> i8 {
-    if common.quiet {
-        return -1;
-    }
-    i8::try_from(common.verbose).unwrap_or(i8::MAX)
 }
 
 fn upgrade_arguments(arguments: &BotRunArgs) -> UpgradeArgs {
@@ -136,7 +126,7 @@ impl Bot<'_> {
             let base = place.base.as_deref();
             Reached::look(repository, ("origin", remote), (base, None), depth)
         };
-        let mut reached = look(&open(&workshop.folder)?, Some(DEPTH))?;
+        let mut reached = look(&open(&workshop.folder)?, Some(OWN_DEPTH))?;
         // A history that came in pieces is read anew.
         let mut repository = open(&workshop.folder)?;
         let config = self.common.config.as_ref();
@@ -147,7 +137,7 @@ impl Bot<'_> {
         }
         let git_folder = match own.is_dir() {
             true => Repository::discover(own)
-                .map(|own| own.path().to_owned())
+                .map(|own| own.commondir().to_owned())
                 .ok(),
             false => None,
         };

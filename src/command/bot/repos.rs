@@ -12,7 +12,7 @@ use crate::cli::deliver::{DeliverArgs, PlaceArgs};
 use crate::command::deliver::access::Access;
 use crate::command::files;
 use crate::error::Problem;
-use crate::git::target::Target;
+use crate::git::target::{Target, make_bare};
 use crate::model::git_url::redact;
 use crate::model::usual::usual_of_told;
 use crate::world::World;
@@ -34,9 +34,24 @@ impl Repo {
             Self::Remote(address) => redact(address),
         }
     }
+
+    /// The same for every spelling: two rounds of one repository at the same time would be in each other's way.
+    fn identity(&self) -> String {
+        let text = match self {
+            Self::Clone(folder) => folder.display().to_string(),
+            Self::Remote(address) => address.clone(),
+        };
+        match Path::new(&text).canonicalize() {
+            Ok(place) => place.display().to_string(),
+            Err(_) => {
+                let text = text.trim_end_matches('/');
+                text.strip_suffix(".git").unwrap_or(text).to_owned()
+            }
+        }
+    }
 }
 
-/// The repositories that were asked for, in their order, each once.
+/// The repositories that were asked for, in their order, each once in whatever spelling.
 ///
 /// # Errors
 /// When the list can't be read, or has none.
@@ -56,8 +71,8 @@ pub(super) fn asked(arguments: &BotRunArgs, world: &World) -> Result<Vec<Repo>> 
         .chain(lines);
     let mut seen = BTreeSet::new();
     let all: Vec<Repo> = all
-        .filter(|one| seen.insert(*one))
         .map(|one| repo(one, &world.folder))
+        .filter(|one| seen.insert(one.identity()))
         .collect();
     if all.is_empty() {
         return Err(Problem::usage("there is no repository in the list")
@@ -164,14 +179,7 @@ impl Workshop {
             }
         };
         if Repository::open_bare(&folder).is_err() {
-            let made = Repository::init_bare(&folder);
-            made.map_err(|why| {
-                Problem::failed(format!(
-                    "cannot make `{}`: {}",
-                    folder.display(),
-                    why.message()
-                ))
-            })?;
+            make_bare(&folder)?;
         }
         Ok(Self {
             folder,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use git2::Repository;
 
-use super::reach::Reached;
+use super::reach::{OWN_DEPTH, Reached};
 use crate::cli::deliver::{DeliverArgs, ForgeName, PlaceArgs};
 use crate::error::Problem;
 use crate::forge::detect::{self, Place, Told};
@@ -113,9 +113,7 @@ impl Access {
             return Err(no_remote(target).into());
         };
         // What is cut off stays so, but for our own branches.
-        let depth = repository
-            .is_shallow()
-            .then_some(NonZeroU32::MIN.saturating_add(1));
+        let depth = repository.is_shallow().then_some(OWN_DEPTH);
         self.reach_into(arguments, target, repository, depth)
     }
 

@@ -239,8 +239,9 @@ impl<'a> Delivery<'a> {
             problem = self.push(repository, &mut works, ui)?;
             for work in &mut works {
                 match (&work.told, &self.opening) {
-                    (None, Opening::Forge(_)) => {
-                        work.told = Some(self.request(work, &mut problem, ui));
+                    (None, Opening::Forge(lookups)) => {
+                        let forge = lookups.forge.as_ref();
+                        work.told = Some(self.request(forge, work, &mut problem, ui));
                     }
                     (None, Opening::PushOptions) => {
                         work.told = Some(self.unknown(work.change, ui));
@@ -309,8 +310,14 @@ impl<'a> Delivery<'a> {
     }
 
     /// Opens the request of a pushed branch, or brings the open one up to date.
-    fn request(&mut self, work: &Work<'_>, problem: &mut Option<Problem>, ui: &mut Ui) -> Told {
-        match self.try_request(work, ui) {
+    fn request(
+        &self,
+        forge: &dyn Forge,
+        work: &Work<'_>,
+        problem: &mut Option<Problem>,
+        ui: &mut Ui,
+    ) -> Told {
+        match self.try_request(forge, work, ui) {
             Ok(told) => told,
             Err(why) => {
                 let shown = why.problem();
@@ -326,12 +333,13 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    fn try_request(&mut self, work: &Work<'_>, ui: &mut Ui) -> Result<Told, ForgeError> {
+    fn try_request(
+        &self,
+        forge: &dyn Forge,
+        work: &Work<'_>,
+        ui: &mut Ui,
+    ) -> Result<Told, ForgeError> {
         let new = self.new_request(work.change);
-        let Opening::Forge(lookups) = &self.opening else {
-            return Ok(Told::of(self.kind(), None, Verdict::Same));
-        };
-        let forge = lookups.forge.as_ref();
         let (request, verdict) = match step(work.change, &work.requests) {
             Step::Keep {
                 request,
@@ -365,7 +373,9 @@ impl<'a> Delivery<'a> {
                 // Another bot was faster, or the answer was lost on the way.
                 Err(why) if why.may_be_done => {
                     let found = forge.of_branch(&work.change.branch)?;
-                    let mut open = found.into_iter().filter(|one| one.state == State::Open);
+                    let is_it =
+                        |one: &Request| one.state == State::Open && one.base == work.change.base;
+                    let mut open = found.into_iter().filter(is_it);
                     let mut request = open.next().ok_or(why)?;
                     if let Some(edit) = edited(&request, work.change) {
                         request.body = bring_up(forge, &request, edit, new, ui)?;
@@ -403,22 +413,19 @@ impl<'a> Delivery<'a> {
             remove_branch: !policy.keep_branch,
         }
     }
+}
 
-    /// Closes a request of ours, and says why in it. What says that we did it is written first: else the next run took it for somebody's "no".
-    fn withdraw(&self, request: &Request, note: &str) -> Result<(), ForgeError> {
-        let Opening::Forge(lookups) = &self.opening else {
-            return Ok(());
+/// Closes a request of ours, and says why in it. What says that we did it is written first: else the next run took it for somebody's "no".
+fn withdraw(forge: &dyn Forge, request: &Request, note: &str) -> Result<(), ForgeError> {
+    if let Some(body) = withdrawn(request) {
+        let edit = Edit {
+            body: Some(body),
+            ..Edit::default()
         };
-        if let Some(body) = withdrawn(request) {
-            let edit = Edit {
-                body: Some(body),
-                ..Edit::default()
-            };
-            lookups.forge.edit(request.number, &edit)?;
-        }
-        lookups.forge.comment(request.number, note)?;
-        lookups.forge.close(request.number)
+        forge.edit(request.number, &edit)?;
     }
+    forge.comment(request.number, note)?;
+    forge.close(request.number)
 }
 
 /// Has a request merged as soon as it may be, unless that was said of this commit before. What can't be now may be in the next run.

@@ -13,6 +13,8 @@ use crate::git::target::{Head, move_tracking, open};
 use crate::plan::bundle::OFFERS;
 
 const HEADS: &str = "refs/heads/";
+/// How many commits of a cut history come: our own branches are compared with their parents.
+pub const OWN_DEPTH: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 /// How many commits come where it can't be told of an offer whether it was built on the base's history; where that isn't enough, all.
 const DEEPER: NonZeroU32 = NonZeroU32::MIN.saturating_add(99);
 

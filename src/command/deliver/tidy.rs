@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use git2::{Oid, Repository};
 
-use super::told::Delivered;
-use super::{Delivery, Opening};
+use super::told::{Delivered, Verdict};
+use super::{Delivery, Opening, withdraw};
 use crate::error::Problem;
 use crate::git::branches::{OldOffer, forget, old_offer};
 use crate::git::remote::RefUpdate;
@@ -119,7 +119,7 @@ impl Delivery<'_> {
             };
             ui.notice(&format!("{}: closed: {note}", request.url));
             if !self.is_dry {
-                self.withdraw(request, &note).map_err(|why| why.problem())?;
+                withdraw(lookups.forge.as_ref(), request, &note).map_err(|why| why.problem())?;
             }
             return Ok(true);
         }
@@ -184,11 +184,13 @@ fn note(
             .iter()
             .all(|path| paths.contains(&path.as_str()))
     };
-    let newer = delivered
-        .iter()
-        .find(is_in)
-        .and_then(|one| one.request.as_ref());
-    match newer.and_then(|told| told.url.as_ref()) {
+    // One that people closed, or that couldn't be had, takes nothing's place.
+    let is_open = |verdict| !matches!(verdict, Verdict::Closed | Verdict::Refused);
+    let newer = delivered.iter().filter(is_in);
+    let mut newer = newer
+        .filter_map(|one| one.request.as_ref())
+        .filter(|told| is_open(told.verdict));
+    match newer.find_map(|told| told.url.as_ref()) {
         Some(url) => Some(format!("Superseded by {url}.")),
         None if offer.is_in_base => Some(format!("`{base}` has this already.")),
         None if is_rejected => Some("Its version was rejected.".to_owned()),

@@ -1,6 +1,5 @@
 //! `--open`: the change is made on top of the remote's branch, in a repository of its own, and goes behind a merge request. The files and branches here stay as they are.
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
@@ -11,21 +10,18 @@ use crate::cli::deliver::DeliverArgs;
 use crate::command::author::Author;
 use crate::command::deliver::Delivery;
 use crate::command::deliver::access::Access;
-use crate::command::deliver::reach::Reached;
+use crate::command::deliver::reach::{OWN_DEPTH, Reached};
 use crate::command::deliver::told::Told;
 use crate::command::gather::{Gathered, Places, gather};
 use crate::error::Problem;
 use crate::git::apply::Applied;
 use crate::git::branches::{Offered, Rebuild, check_room, offer, old_offer};
-use crate::git::target::{Target, open};
+use crate::git::target::{Target, make_bare, open};
 use crate::model::policy::RequestPolicy;
 use crate::plan::bundle::{OFFERS, for_base, slug};
 use crate::plan::change::Change;
 use crate::plan::message::{DIGEST_TRAILER, digest};
 use crate::world::World;
-
-/// Our own branches are compared with their parents.
-const DEPTH: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
 /// A bare repository for the change, beside the one that the person is in.
 pub(in crate::command) struct Bench {
@@ -54,14 +50,7 @@ impl Bench {
         let access = Access::of_target(deliver, &here.target, world)?;
         let temporary = tempfile::tempdir().context("cannot make a folder for the change")?;
         let folder = temporary.path().join("repository.git");
-        let made = Repository::init_bare(&folder);
-        made.map_err(|why| {
-            Problem::failed(format!(
-                "cannot make `{}`: {}",
-                folder.display(),
-                why.message()
-            ))
-        })?;
+        make_bare(&folder)?;
         Ok(Some(Self {
             here,
             access,
@@ -76,9 +65,9 @@ impl Bench {
     /// When the remote can't be asked, or has no such branch.
     pub(in crate::command) fn reach(&self, deliver: &DeliverArgs) -> Result<Reached<'_>> {
         let bench = open(&self.folder)?;
-        let reached = self
-            .access
-            .reach_into(deliver, &self.here.target, &bench, Some(DEPTH))?;
+        let reached =
+            self.access
+                .reach_into(deliver, &self.here.target, &bench, Some(OWN_DEPTH))?;
         let (branch, id) = &reached.base;
         let name = format!("refs/heads/{branch}");
         let set = bench
