@@ -28,6 +28,16 @@ pub enum Offered {
     CheckedOut,
 }
 
+impl Offered {
+    /// The commit that the branch has now; nothing where it is left alone.
+    pub fn commit(&self) -> Option<&str> {
+        match self {
+            Self::Created(id) | Self::Updated(id) | Self::Same(id) => Some(id),
+            Self::LeftAlone | Self::CheckedOut => None,
+        }
+    }
+}
+
 /// When an offer that is as good as ever is built anew on a base that has moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rebuild {

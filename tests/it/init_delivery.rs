@@ -241,6 +241,10 @@ fn somebodys_commit_on_the_branch_is_left_alone() {
         (&"left-alone".into(), &1.into())
     );
     assert_eq!(refs(&env), before);
+    let arguments = ["init", "here", "--open", "--namespace", "edge"];
+    let arguments = arguments.iter().chain(&INIT).copied();
+    let run = env.expect(0, &arguments.collect::<Vec<_>>());
+    assert!(!run.stdout.contains("written"), "{}", run.stdout);
 }
 
 #[test]

@@ -78,12 +78,7 @@ struct Work<'c> {
 
 impl Work<'_> {
     fn commit(&self) -> Option<Oid> {
-        match self.offered.as_ref()? {
-            Offered::Created(id) | Offered::Updated(id) | Offered::Same(id) => {
-                Oid::from_str(id).ok()
-            }
-            Offered::LeftAlone | Offered::CheckedOut => None,
-        }
+        Oid::from_str(self.offered.as_ref()?.commit()?).ok()
     }
 }
 

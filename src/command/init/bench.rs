@@ -211,12 +211,8 @@ pub(super) struct Opened {
 impl Opened {
     /// In the words of a change that was applied.
     pub(super) fn applied(&self) -> Applied {
-        let commit = match &self.offered {
-            Some(Offered::Created(id) | Offered::Updated(id) | Offered::Same(id)) => {
-                Some(id.clone())
-            }
-            Some(Offered::LeftAlone | Offered::CheckedOut) | None => None,
-        };
+        let commit = self.offered.as_ref().and_then(Offered::commit);
+        let commit = commit.map(str::to_owned);
         Applied {
             branch: commit.is_some().then(|| self.change.branch.clone()),
             commit,

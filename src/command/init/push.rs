@@ -183,11 +183,17 @@ impl Init<'_> {
             problem,
             ..
         } = &opened;
-        let mut text = self.told(answered, change, &opened.applied(), &[]);
+        let applied = opened.applied();
+        // Nothing was written where a request is left alone or closed.
+        let is_left = request.is_some() && applied.commit.is_none() && !self.common.dry_run;
+        let mut text = match is_left {
+            true => format!("{}: {}\n", change.branch, change.title),
+            false => self.told(answered, change, &applied, &[]),
+        };
         if let Some(request) = request {
             text.push_str(&format!("{}\n", request.to_text()));
         }
-        let mut json = self.json(change, &opened.applied());
+        let mut json = self.json(change, &applied);
         json["changes"][0]["request"] = json!(request.as_ref().map(Told::to_json));
         json.insert("versions".into(), json!(answered.chosen.versions));
         Ok(Outcome {

@@ -50,13 +50,6 @@ pub(super) fn tell_old_offers(
     Ok(())
 }
 
-fn commit_of(offered: Option<&Offered>) -> Option<&str> {
-    match offered? {
-        Offered::Created(id) | Offered::Updated(id) | Offered::Same(id) => Some(id),
-        Offered::LeftAlone | Offered::CheckedOut => None,
-    }
-}
-
 /// The word for what became of a branch.
 fn word(one: &Delivered<'_>) -> &'static str {
     match &one.offered {
@@ -78,7 +71,9 @@ pub(super) fn as_json(
     let changes: Vec<Value> = told
         .iter()
         .map(|one| {
-            let mut json = one.change.to_json(commit_of(one.offered.as_ref()));
+            let mut json = one
+                .change
+                .to_json(one.offered.as_ref().and_then(Offered::commit));
             json["branch_verdict"] = json!(word(one));
             json["request"] = json!(one.request.as_ref().map(Told::to_json));
             json
