@@ -15,6 +15,7 @@ mod find_error;
 pub mod lines;
 mod node;
 mod parse;
+pub mod patch;
 mod position;
 mod prove;
 mod quick;

@@ -29,6 +29,13 @@ pub fn is_plain_safe(value: &str) -> bool {
         && !value.ends_with(':')
         && ![": ", " #"].iter().any(|mark| value.contains(mark))
         && !value.chars().any(is_unfit_for_plain)
+        && is_only_text(value)
+}
+
+/// Whether a plain scalar that was read is text for readers of YAML 1.1 and 1.2
+/// alike, and no number, word or date for any.
+pub(super) fn is_only_text(value: &str) -> bool {
+    !value.is_empty()
         && !WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
         && !is_number(value)
         && !is_sexagesimal(value)

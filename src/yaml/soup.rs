@@ -10,7 +10,7 @@ use super::quick;
 use super::{EditError, Kind, Node, Position, Style, parse, replace_scalar};
 
 /// Texts glued from pieces that have a meaning in YAML.
-fn soup() -> impl Strategy<Value = String> {
+pub(super) fn soup() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "a",
         "b: ",
@@ -148,7 +148,7 @@ const LINES: [&str; 46] = [
 ];
 
 /// Manifests: most lines stand where they may, and most are such as people write.
-fn manifests() -> impl Strategy<Value = String> {
+pub(super) fn manifests() -> impl Strategy<Value = String> {
     let line = (
         0_usize..24,
         prop_oneof![12 => 0_usize..24, 1 => 24..LINES.len()],
