@@ -9,6 +9,7 @@ pub mod credentials;
 mod fault;
 pub mod manifest;
 pub mod mask;
+pub mod redact;
 pub mod sealed;
 pub mod trial;
 

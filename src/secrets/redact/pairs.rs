@@ -1,0 +1,463 @@
+//! Keys and their values, wherever they stand in a line: JSON, YAML, logfmt, queries, headers, HAProxy's options, sentences.
+
+use super::HIDDEN;
+use super::keys::{is_option, is_secret};
+
+/// Words of sentences about secrets: no values.
+const SENTENCE: [&str; 40] = [
+    "not",
+    "no",
+    "is",
+    "was",
+    "are",
+    "has",
+    "must",
+    "cannot",
+    "can't",
+    "for",
+    "of",
+    "in",
+    "from",
+    "to",
+    "and",
+    "or",
+    "with",
+    "on",
+    "at",
+    "by",
+    "invalid",
+    "wrong",
+    "missing",
+    "required",
+    "empty",
+    "expired",
+    "too",
+    "incorrect",
+    "already",
+    "unknown",
+    "malformed",
+    "failed",
+    "failure",
+    "error",
+    "denied",
+    "authentication",
+    "auth",
+    "file",
+    "a",
+    "the",
+];
+/// What is said of a secret behind its name and a colon.
+const SAID: [&str; 12] = [
+    "not found",
+    "no such ",
+    "permission denied",
+    "already exists",
+    "forbidden",
+    "unauthorized",
+    "is required",
+    "invalid value",
+    "must ",
+    "cannot ",
+    "failed ",
+    "context deadline",
+];
+const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "negotiate"];
+
+/// The part of a line that is a value.
+struct Value {
+    start: usize,
+    end: usize,
+    /// Whether it may go on in the lines below that are indented more.
+    opens: bool,
+}
+
+/// Hides the values of a line whose own text begins at a place; whether the last one may go on below.
+pub(super) fn hide(line: &str, begin: usize) -> (String, bool) {
+    let mut shown = String::with_capacity(line.len());
+    let mut at = 0;
+    let mut opens = false;
+    let mut previous = "";
+    while let Some(c) = line[at..].chars().next() {
+        if c == '(' && line[at..].starts_with(HIDDEN) {
+            shown.push_str(HIDDEN);
+            at += HIDDEN.len();
+            continue;
+        }
+        if !is_key_sign(c) {
+            shown.push(c);
+            at += c.len_utf8();
+            continue;
+        }
+        let end = end_of(line, at, |c| !is_key_sign(c));
+        let key = Key {
+            line,
+            begin,
+            start: at,
+            end,
+            previous,
+        };
+        let value = key.value();
+        previous = &line[at..end];
+        match value {
+            Some(value) => {
+                shown.push_str(&line[at..value.start]);
+                if value.start < value.end {
+                    shown.push_str(HIDDEN);
+                }
+                at = value.end;
+                opens = value.opens;
+            }
+            None => {
+                shown.push_str(&line[at..end]);
+                at = end;
+            }
+        }
+    }
+    (shown, opens)
+}
+
+fn is_key_sign(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$')
+}
+
+fn end_of(line: &str, from: usize, ends: impl Fn(char) -> bool) -> usize {
+    line[from..].find(ends).map_or(line.len(), |at| from + at)
+}
+
+fn skip_spaces(line: &str, from: usize) -> usize {
+    end_of(line, from, |c| !c.is_whitespace())
+}
+
+/// A quote with the backslashes before it.
+fn quote(line: &str, at: usize) -> Option<&str> {
+    let end = end_of(line, at, |c| c != '\\');
+    let sign = line[end..].chars().next()?;
+    matches!(sign, '"' | '\'' | '`').then(|| &line[at..=end])
+}
+
+/// Where a quoted text ends that begins behind its quote. In single quotes a backslash is a letter to YAML and none to others: the longer text counts.
+fn close(line: &str, from: usize, quote: &str) -> Option<usize> {
+    let with = close_by(line, from, quote, true);
+    if quote != "'" {
+        return with;
+    }
+    let without = close_by(line, from, quote, false);
+    match (with, without) {
+        (Some(one), Some(other)) => Some(one.max(other)),
+        _ => None,
+    }
+}
+
+fn close_by(line: &str, from: usize, quote: &str, escapes: bool) -> Option<usize> {
+    let mut at = from;
+    while at < line.len() {
+        let rest = &line[at..];
+        let c = rest.chars().next()?;
+        if rest.starts_with(quote) {
+            // `''` is a quote within a text of YAML.
+            if quote == "'" && rest[1..].starts_with('\'') {
+                at += 2;
+                continue;
+            }
+            return Some(at);
+        }
+        at += c.len_utf8();
+        if c != '\\' || !escapes {
+            continue;
+        }
+        if quote.len() == 1 {
+            at += line[at..].chars().next().map_or(0, char::len_utf8);
+        } else {
+            // More backslashes than those of the quote: a quote within the text.
+            let more = end_of(line, at, |c| c != '\\');
+            let is_inner = line[more..].starts_with(['"', '\'', '`']);
+            at = if is_inner { more + 1 } else { more };
+        }
+    }
+    None
+}
+
+/// A word, in which a backslash takes what follows along.
+fn word(line: &str, from: usize, ends: impl Fn(char) -> bool) -> usize {
+    let mut at = from;
+    while let Some(c) = line[at..].chars().next() {
+        if ends(c) {
+            break;
+        }
+        at += c.len_utf8();
+        if c == '\\' {
+            at += line[at..].chars().next().map_or(0, char::len_utf8);
+        }
+    }
+    at
+}
+
+fn bare(text: &str) -> &str {
+    text.trim_matches(|c: char| matches!(c, '"' | '\'' | ',' | ':' | '=' | '`' | '.' | ';' | ')'))
+}
+
+/// A word that may be a key.
+struct Key<'l> {
+    line: &'l str,
+    begin: usize,
+    start: usize,
+    end: usize,
+    previous: &'l str,
+}
+
+impl Key<'_> {
+    fn value(&self) -> Option<Value> {
+        let line = self.line;
+        let own = self.text().to_lowercase();
+        let is_option = is_option(&own, self.previous);
+        if !is_secret(self.text()) && !is_option {
+            return None;
+        }
+        let mut at = self.end;
+        if line[at..].starts_with('[') {
+            at = end_of(line, at, |c| c == ']');
+            at += line[at..].len().min(1);
+        }
+        let closing = quote(line, at).map_or(0, str::len);
+        at += closing;
+        let sign_at = skip_spaces(line, at);
+        match sign(&line[sign_at..]) {
+            Some(length) if is_secret(self.text()) => {
+                let is_unexpected = self.previous.eq_ignore_ascii_case("unexpected");
+                if is_unexpected && own.contains("token") {
+                    return None;
+                }
+                self.behind_sign(sign_at + length, closing > 0)
+            }
+            Some(_) => None,
+            None if closing == 0 && sign_at > at => self.behind_space(sign_at, is_option),
+            None => None,
+        }
+    }
+
+    fn text(&self) -> &str {
+        &self.line[self.start..self.end]
+    }
+
+    /// Whether it is the first thing in its line, as a key of YAML or of a list of variables is.
+    fn is_first(&self) -> bool {
+        let before = self.line.get(self.begin..self.start).unwrap_or_default();
+        let is_mark = |c: char| c.is_whitespace() || matches!(c, '-' | '+' | '#' | '"' | '\'');
+        before.chars().all(is_mark) || before.trim() == "export"
+    }
+
+    /// `password: x`, `password=x`, `"password":"x"`.
+    fn behind_sign(&self, from: usize, is_quoted: bool) -> Option<Value> {
+        let line = self.line;
+        let start = skip_spaces(line, from);
+        let (is_spaced, is_first) = (start > from, self.is_first());
+        let is_colon = line[..from].ends_with(':');
+        let to = |end: usize, opens: bool| Some(Value { start, end, opens });
+        let rest = &line[start..];
+        if rest.is_empty() {
+            return to(start, is_first);
+        }
+        let before = quote_before(&line[..self.start]);
+        if let (Some(sign), false) = (before, is_quoted) {
+            // "Authorization: Bearer x": the quotes are around both.
+            let end = close(line, start, sign).unwrap_or(line.len());
+            return to(end, is_first && end == line.len());
+        }
+        if let Some(sign) = quote(line, start) {
+            return self.in_quotes(start, sign, is_first);
+        }
+        if is_block(rest) {
+            return Some(Value {
+                start,
+                end: start,
+                opens: true,
+            });
+        }
+        if rest.starts_with(['{', '[']) {
+            return to(balanced(line, start), is_first);
+        }
+        if is_quoted && !is_first {
+            return to(
+                end_of(line, start, |c| {
+                    c.is_whitespace() || matches!(c, ',' | '}' | ']')
+                }),
+                false,
+            );
+        }
+        if is_spaced && is_first {
+            return to(line.len(), is_colon);
+        }
+        if is_spaced {
+            if SAID.iter().any(|said| rest.starts_with(said)) {
+                return None;
+            }
+            return to(prose(line, start), false);
+        }
+        let mut end = self.one_word(start);
+        if is_first && !is_colon {
+            end = self.more_words(end);
+        }
+        let kept = line[start..end].trim_end_matches(['"', '\'', '}', ']', ',', ';']);
+        to(start + kept.len(), false)
+    }
+
+    fn in_quotes(&self, start: usize, sign: &str, is_first: bool) -> Option<Value> {
+        let line = self.line;
+        let inner = start + sign.len();
+        let Some(end) = close(line, inner, sign) else {
+            return Some(Value {
+                start: inner,
+                end: line.len(),
+                opens: is_first,
+            });
+        };
+        let after = end + sign.len();
+        let ends = |c: char| {
+            c.is_whitespace()
+                || matches!(
+                    c,
+                    ',' | ';' | '}' | ']' | ')' | '&' | '"' | '\'' | '`' | '\\' | '#' | '.' | ':'
+                )
+        };
+        if line[after..].chars().next().is_none_or(ends) {
+            return Some(Value {
+                start: inner,
+                end,
+                opens: false,
+            });
+        }
+        // The value goes on behind the quotes, as a shell takes it.
+        let end = word(line, after, char::is_whitespace);
+        Some(Value {
+            start,
+            end,
+            opens: false,
+        })
+    }
+
+    /// Where a variable's value ends: at the next one, since `env` prints values without quotes.
+    fn more_words(&self, from: usize) -> usize {
+        let mut end = from;
+        loop {
+            let next = skip_spaces(self.line, end);
+            let after = word(self.line, next, char::is_whitespace);
+            if next == after || self.line[next..after].contains('=') {
+                return end;
+            }
+            end = after;
+        }
+    }
+
+    /// A value without quotes, and what belongs to it.
+    fn one_word(&self, start: usize) -> usize {
+        let line = self.line;
+        let is_query = self.line[..self.start].ends_with(['?', '&']);
+        let ends = |c: char| c.is_whitespace() || is_query && matches!(c, '&' | '#' | '"' | '\'');
+        let end = word(line, start, ends);
+        let is_scheme = SCHEMES.contains(&bare(&line[start..end]).to_lowercase().as_str());
+        if !is_scheme {
+            return end;
+        }
+        let next = skip_spaces(line, end);
+        word(line, next, char::is_whitespace)
+    }
+
+    /// `insecure-password x`, `stats auth user:x`, `Bearer x`, `--token x`, `the password is x`.
+    fn behind_space(&self, from: usize, is_option: bool) -> Option<Value> {
+        let line = self.line;
+        if from == line.len() || self.text().ends_with(['.', ',']) {
+            return None;
+        }
+        let first = word(line, from, char::is_whitespace);
+        let is_verb = ["is", "was"].contains(&line[from..first].to_lowercase().as_str());
+        let start = match (is_verb, is_option) {
+            (true, _) => skip_spaces(line, first),
+            (false, true) => from,
+            (false, false) => return None,
+        };
+        if start == line.len() {
+            return None;
+        }
+        if let Some(sign) = quote(line, start) {
+            return self.in_quotes(start, sign, false);
+        }
+        let said = bare(&line[start..word(line, start, char::is_whitespace)]).to_lowercase();
+        if SENTENCE.contains(&said.as_str()) || said.is_empty() {
+            return None;
+        }
+        let end = self.one_word(start);
+        Some(Value {
+            start,
+            end,
+            opens: false,
+        })
+    }
+}
+
+fn quote_before(before: &str) -> Option<&str> {
+    let sign = before.chars().next_back()?;
+    if !matches!(sign, '"' | '\'' | '`') {
+        return None;
+    }
+    let inner = before[..before.len() - 1].trim_end_matches('\\');
+    Some(&before[inner.len()..])
+}
+
+/// The length of what stands between a key and its value.
+fn sign(text: &str) -> Option<usize> {
+    if text.starts_with("::") {
+        return None;
+    }
+    let signs = [":=", "=>", "==", "%3D", "%3d", "%3A", "%3a", ":", "="];
+    let found = signs.iter().find(|sign| text.starts_with(*sign));
+    found.map(|sign| sign.len())
+}
+
+/// The head of a block of YAML, up to the end of the line.
+fn is_block(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix(['|', '>']) else {
+        return false;
+    };
+    let rest = rest.trim_start_matches(|c: char| matches!(c, '+' | '-') || c.is_ascii_digit());
+    rest.trim().is_empty() || rest.trim_start().starts_with('#') && rest.starts_with(' ')
+}
+
+/// The end of what stands in brackets, else of the line.
+fn balanced(line: &str, from: usize) -> usize {
+    let mut depth = 0_usize;
+    let mut at = from;
+    while let Some(c) = line[at..].chars().next() {
+        if let Some(sign) = quote(line, at) {
+            match close(line, at + sign.len(), sign) {
+                Some(end) => at = end + sign.len(),
+                None => return line.len(),
+            }
+            continue;
+        }
+        at += c.len_utf8();
+        match c {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    line.len()
+}
+
+/// The end of a value of several words within a sentence or a list.
+fn prose(line: &str, from: usize) -> usize {
+    let ends = |(at, c): &(usize, char)| {
+        let next = line[from + at + c.len_utf8()..].chars().next();
+        let is_end = |more: &[char]| next.is_none_or(|c| c.is_whitespace() || more.contains(&c));
+        match c {
+            ',' | ';' => is_end(&['"', '\'']),
+            '}' | ']' => is_end(&[',', ';', '}', ']', ')', '"', '\'']),
+            _ => false,
+        }
+    };
+    let found = line[from..].char_indices().find(ends);
+    found.map_or(line.len(), |(at, _)| from + at)
+}
