@@ -3,7 +3,7 @@
 //! A command gathers facts, plans a [`plan::change::Change`] and applies it:
 //!
 //! - [`cli`] parses, [`command`] has one file for each use case;
-//! - [`model`], [`yaml`], [`layout`], [`haptic`], [`secrets`], [`pins`] and [`plan`] are pure: values in, values out;
+//! - [`model`], [`yaml`], [`layout`], [`haptic`], [`secrets`], [`pins`], [`observe`] and [`plan`] are pure: values in, values out;
 //! - [`git`], [`forge`], [`registry`], [`cluster`], [`sops`] and [`ui`] are the effects, [`world`] makes the real ones;
 //! - [`error`] says what went wrong and what to do now.
 
@@ -18,6 +18,7 @@ pub mod helm;
 mod http;
 pub mod layout;
 pub mod model;
+pub mod observe;
 pub mod pins;
 pub mod plan;
 pub mod registry;

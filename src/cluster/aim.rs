@@ -49,6 +49,8 @@ pub(super) struct Aim {
     pub(super) resource: &'static str,
     /// Its API group; empty for the core.
     pub(super) group: &'static str,
+    /// The path that the right is on, where it is on none of a resource.
+    pub(super) path: Option<String>,
     /// The namespace; none for what is of the whole cluster.
     pub(super) namespace: Option<String>,
 }
@@ -66,6 +68,7 @@ impl Aim {
             verb,
             resource,
             group: "",
+            path: None,
             namespace: Some(namespace.to_owned()),
         }
     }
@@ -82,6 +85,7 @@ impl Aim {
             verb,
             resource,
             group,
+            path: None,
             namespace: None,
         }
     }
@@ -93,11 +97,10 @@ impl Aim {
 
     /// The right that it takes, in words.
     pub(super) fn right(&self) -> String {
-        let group = if self.group.is_empty() {
-            String::new()
-        } else {
-            format!(" of the group `{}`", self.group)
-        };
+        if let Some(path) = &self.path {
+            return format!("`{}` on the path `{path}`", self.verb);
+        }
+        let group = self.of_group();
         let scope = match &self.namespace {
             Some(namespace) => format!("in the namespace `{namespace}`"),
             None => "in the whole cluster".to_owned(),
@@ -105,16 +108,33 @@ impl Aim {
         format!("`{}` on `{}`{group} {scope}", self.verb, self.resource)
     }
 
+    /// ` of the group …`, if it isn't the core.
+    pub(super) fn of_group(&self) -> String {
+        if self.group.is_empty() {
+            String::new()
+        } else {
+            format!(" of the group `{}`", self.group)
+        }
+    }
+
     /// The rest of a kubectl command that asks for this right.
     pub(super) fn can_i(&self) -> String {
+        if let Some(path) = &self.path {
+            return format!("auth can-i {} {path}", self.verb);
+        }
         let dot = if self.group.is_empty() { "" } else { "." };
         let namespace = match &self.namespace {
             Some(namespace) => format!(" --namespace {namespace}"),
             None => String::new(),
         };
+        // After a slash kubectl takes a name.
+        let (resource, part) = match self.resource.split_once('/') {
+            Some((resource, part)) => (resource, format!(" --subresource={part}")),
+            None => (self.resource, String::new()),
+        };
         format!(
-            "auth can-i {} {}{dot}{}{namespace}",
-            self.verb, self.resource, self.group
+            "auth can-i {} {resource}{dot}{}{part}{namespace}",
+            self.verb, self.group
         )
     }
 }

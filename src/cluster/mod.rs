@@ -1,15 +1,18 @@
 //! [`Cluster`]: the few things that are read from and made in a Kubernetes cluster, by the user's own kubeconfig.
 //!
 //! Owns the connection, what a Secret looks like on the wire, and the words for what goes wrong. It creates and never
-//! overwrites. Values of Secrets are kept in memory that is wiped, and stand in no message: of an API server's refusal
+//! overwrites; of other kinds it reads those of [`Resource`] alone, as JSON that others understand. Values of Secrets are kept in memory that is wiped, and stand in no message: of an API server's refusal
 //! only names are repeated (see `refusal`), never its sentences, which may quote what was sent.
 
 mod aim;
 mod ask;
 mod kubeconfig;
+mod log;
 mod no_answer;
 mod proxy;
+mod read;
 mod refusal;
+mod resource;
 mod secret;
 mod webhook;
 
@@ -20,6 +23,7 @@ use kube::client::ClientBuilder;
 use serde_json::json;
 use zeroize::Zeroizing;
 
+pub use self::resource::Resource;
 pub use self::secret::{LiveSecret, NewSecret};
 
 use self::aim::{Aim, Place, plain_name};

@@ -33,6 +33,44 @@ impl Refused {
         details.is_some_and(|details| details.kind == resource)
     }
 
+    /// Whether there is nothing at a path, whoever says so.
+    pub(super) fn is_not_found(&self) -> bool {
+        self.code == 404
+    }
+
+    /// Whether an API server says that what was asked for isn't there.
+    pub(super) fn is_gone(&self) -> bool {
+        self.code == 404 && self.status.is_some()
+    }
+
+    /// Whether the server may not know the kind at all: a path that it doesn't know, or a user without rights on it, which
+    /// is looked at first.
+    pub(super) fn may_be_unknown(&self) -> bool {
+        self.code == 403 || (self.code == 404 && !self.names_a_kind())
+    }
+
+    fn names_a_kind(&self) -> bool {
+        let details = self
+            .status
+            .as_ref()
+            .and_then(|status| status.details.as_ref());
+        details.is_some_and(|details| !details.kind.is_empty())
+    }
+
+    /// Whether a list can't be continued any more.
+    pub(super) fn is_expired(&self) -> bool {
+        self.code == 410
+    }
+
+    /// Whether it can't be answered in the state that something is in, such as a log before its program runs.
+    pub(super) fn is_not_ready(&self) -> bool {
+        self.code == 400
+            && self
+                .status
+                .as_ref()
+                .is_some_and(|status| status.reason == "BadRequest")
+    }
+
     /// Whether an object of the same name is there.
     pub(super) fn is_there(&self) -> bool {
         self.code == 409 && self.status.as_ref().is_some_and(Status::is_already_exists)
@@ -133,6 +171,14 @@ fn forbidden(place: &Place, aim: &Aim, refused: &Refused) -> Problem {
         Some(user) => format!("the user `{user}`"),
         None => "the user of the kubeconfig".to_owned(),
     };
+    if let Some(path) = &aim.path {
+        return remote(&format!("{who} lacks the right {}", aim.right()))
+            .hint(format!("{} {}", place.kubectl(), aim.can_i()))
+            .hint(format!(
+                "a ClusterRole with the verb `{}` on the path `{path}`, bound to that user, gives the right",
+                aim.verb
+            ));
+    }
     let role = if aim.namespace.is_some() {
         "Role"
     } else {
@@ -141,8 +187,10 @@ fn forbidden(place: &Place, aim: &Aim, refused: &Refused) -> Problem {
     remote(&format!("{who} lacks the right {}", aim.right()))
         .hint(format!("{} {}", place.kubectl(), aim.can_i()))
         .hint(format!(
-            "a {role} with the verb `{}` on `{}`, bound to that user, gives the right",
-            aim.verb, aim.resource
+            "a {role} with the verb `{}` on `{}`{}, bound to that user, gives the right",
+            aim.verb,
+            aim.resource,
+            aim.of_group()
         ))
 }
 

@@ -8,13 +8,16 @@
 //! A fact cites where it comes from: the chart's templates and schema, its release notes, its
 //! upgrade notes, or the guide "Install and operate HAPTIC with GitOps".
 
+pub mod convergence;
 pub mod gitops;
 mod hazards;
 pub mod keys;
 mod moved;
 pub mod names;
 pub mod notes;
+pub mod rejection;
 mod releases;
+pub mod verdict_words;
 pub mod versions;
 
 /// The chart's name (`Chart.yaml`).
@@ -26,6 +29,10 @@ pub const CHART: &str = "haptic";
 /// the project moved to GitHub; the chart's address from then on isn't documented.
 pub const CHART_REPO: &str = "oci://registry.gitlab.com/haproxy-haptic/haptic/charts";
 
+/// Where the controller's images of 0.2 to 0.5 lie; a tag is `<version>-haproxy<series>` (`values.yaml`, `_image.tpl`).
+pub const IMAGE: &str = "registry.gitlab.com/haproxy-haptic/haptic";
+/// The HAProxy series that the chart takes where the values name none (`values.yaml`, 0.2 to 0.5).
+pub const HAPROXY_SERIES: &str = "3.4";
 /// The Helm release name that the guide uses.
 pub const RELEASE: &str = "haptic";
 

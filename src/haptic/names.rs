@@ -8,11 +8,22 @@ use sha2::{Digest as _, Sha256};
 
 use super::CHART;
 
+/// The label that says what an object of a release is for (the chart's `_helpers.tpl`).
+pub const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
+/// Its value on the Job that judges a release.
+pub const PRE_ROLLOUT_COMPONENT: &str = "pre-rollout-validation";
+/// Its value on the Job that applies the CRDs.
+pub const CRD_UPGRADE_COMPONENT: &str = "crd-upgrade";
+
 /// The longest `fullname-namespace` that leaves the hook Jobs' names whole.
 ///
 /// `-pre-rollout` and `-crd-upgrade` have 12 characters each and a name is cut at 63. Above this
 /// the suffix is cut; from 62 on both Jobs get the same name.
 pub const SCOPED_LIMIT: usize = 51;
+
+/// The variable that tells the pre-rollout Job which chart version is being installed
+/// (`pre-rollout-validation-hook.yaml`).
+pub const EXPECTED_VERSION_VARIABLE: &str = "HAPTIC_EXPECT_CHART_VERSION";
 
 /// The most characters that the chart gives a name: a DNS label.
 const LABEL_LIMIT: usize = 63;

@@ -5,6 +5,7 @@
 pub mod address;
 pub mod chart;
 pub mod cluster;
+pub mod condition;
 pub mod env;
 pub mod git_url;
 pub mod pattern;

@@ -9,6 +9,23 @@ use std::fmt;
 use semver::{BuildMetadata, Prerelease, Version};
 use thiserror::Error;
 
+/// A version without the digest that helm-controller puts behind it. Any other build metadata stays.
+///
+/// Source: helm-controller 1.6.3; `+` and twelve hexadecimal digits of the artifact's digest, behind which `.` and a counter may stand.
+pub fn without_digest(version: &str) -> &str {
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    let is_digest = |text: &str| {
+        let (digest, counter) = text.split_once('.').unwrap_or((text, "0"));
+        digest.len() == 12
+            && digest.bytes().all(is_hex)
+            && counter.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    match version.rsplit_once('+') {
+        Some((before, digest)) if is_digest(digest) => before,
+        _ => version,
+    }
+}
+
 /// A text that is no range.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{0}` is no range of versions")]

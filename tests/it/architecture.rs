@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// A module, and the modules that it must not know.
-const DIRECTION: [(&str, &[&str]); 15] = [
+const DIRECTION: [(&str, &[&str]); 16] = [
     (
         "model",
         &[
@@ -35,6 +35,13 @@ const DIRECTION: [(&str, &[&str]); 15] = [
         &[
             "layout", "secrets", "plan", "command", "git", "registry", "cluster", "sops", "ui",
             "cli", "world",
+        ],
+    ),
+    (
+        "observe",
+        &[
+            "yaml", "layout", "secrets", "pins", "plan", "command", "git", "registry", "cluster",
+            "forge", "sops", "ui", "cli", "world",
         ],
     ),
     (
@@ -85,8 +92,8 @@ const DIRECTION: [(&str, &[&str]); 15] = [
 ];
 
 /// Pure code: no files, environment, clock, network, processes or printing.
-const PURE: [&str; 7] = [
-    "model", "yaml", "haptic", "layout", "secrets", "pins", "plan",
+const PURE: [&str; 8] = [
+    "model", "yaml", "haptic", "layout", "secrets", "pins", "observe", "plan",
 ];
 const EFFECTS: [&str; 10] = [
     "std::fs",

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use haptic_scaffold::cluster::{Cluster, Created, NewSecret};
+use haptic_scaffold::cluster::{Cluster, Created, NewSecret, Resource};
 use haptic_scaffold::error::{ExitStatus, Report};
 use haptic_scaffold::model::env::Env;
 use secrecy::{ExposeSecret as _, SecretSlice};
@@ -357,4 +357,368 @@ fn a_server_without_trusted_tls_is_named() {
         "{report:?}"
     );
     assert!(report.hints[0].contains("certificate-authority"));
+}
+
+const RELEASES: &str = "helm.toolkit.fluxcd.io/v2/helmreleases";
+
+fn object(kind: &str, name: &str, say: &str) -> serde_json::Value {
+    json!({
+        "apiVersion": "any/v1", "kind": kind, "status": { "say": say },
+        "metadata": { "name": name, "namespace": "haptic", "labels": { "app.kubernetes.io/instance": name } },
+    })
+}
+
+fn paths(fake: &FakeCluster) -> Vec<String> {
+    let requests = fake.requests();
+    requests.iter().map(|asked| asked.path.clone()).collect()
+}
+
+#[test]
+fn an_object_is_read_anew_each_time() {
+    let (fake, env) = (FakeCluster::start(), TestEnv::new());
+    let cluster = connect(&fake, &env);
+    let states = ["one", "two"].map(|say| object("HelmRelease", "haptic", say));
+    fake.put(RELEASES, states);
+    let say = || {
+        let found = cluster.object(&Resource::HELM_RELEASE, "haptic", "haptic");
+        found
+            .expect("answers")
+            .map(|found| found["status"]["say"].clone())
+    };
+    assert_eq!(
+        [say(), say(), say()],
+        ["one", "two", "two"].map(|say| Some(json!(say)))
+    );
+    fake.remove(RELEASES, "haptic", "haptic");
+    assert_eq!(say(), None);
+    assert!(cluster.serves(&Resource::HELM_RELEASE).expect("answers"));
+    assert!(
+        cluster
+            .object(&Resource::JOB, "haptic", "x")
+            .expect("answers")
+            .is_none()
+    );
+}
+
+#[test]
+fn a_kind_that_the_cluster_lacks_is_told_from_a_missing_right() {
+    let (fake, env) = (FakeCluster::start(), TestEnv::new());
+    let cluster = connect(&fake, &env);
+    let gone = || {
+        assert!(!cluster.serves(&Resource::APPLICATION).expect("answers"));
+        assert!(
+            cluster
+                .object(&Resource::APPLICATION, "argocd", "haptic")
+                .expect("answers")
+                .is_none()
+        );
+        assert!(
+            cluster
+                .objects(&Resource::APPLICATION, None, None)
+                .expect("answers")
+                .is_none()
+        );
+    };
+    gone();
+    // Real servers look at rights first, and so refuse what they don't know.
+    fake.forbid("get", "applications");
+    fake.forbid("list", "applications");
+    gone();
+    // The group alone is not the kind.
+    fake.serve_kind("argoproj.io/v1alpha1/appprojects");
+    gone();
+    fake.serve_kind("argoproj.io/v1alpha1/applications");
+    assert!(cluster.serves(&Resource::APPLICATION).expect("answers"));
+    let report = told(
+        &cluster
+            .object(&Resource::APPLICATION, "argocd", "haptic")
+            .expect_err("is forbidden"),
+    );
+    assert_eq!(report.status, ExitStatus::Remote);
+    assert_eq!(
+        report.message,
+        format!(
+            "cannot read the Application `argocd/haptic` in the cluster of context `fake` ({}): the user `{USER}` lacks the right \
+         `get` on `applications` of the group `argoproj.io` in the namespace `argocd`",
+            cluster.server()
+        )
+    );
+    assert_eq!(
+        report.hints,
+        [
+            "kubectl --context fake auth can-i get applications.argoproj.io --namespace argocd",
+            "a Role with the verb `get` on `applications` of the group `argoproj.io`, bound to that user, gives the right",
+        ]
+    );
+    let report = told(
+        &cluster
+            .objects(&Resource::APPLICATION, None, None)
+            .expect_err("is forbidden"),
+    );
+    assert!(
+        report
+            .message
+            .ends_with("`list` on `applications` of the group `argoproj.io` in the whole cluster"),
+        "{report:?}"
+    );
+    // What every cluster has isn't looked for.
+    fake.forbid("get", "jobs");
+    let before = fake.requests().len();
+    assert!(cluster.object(&Resource::JOB, "haptic", "x").is_err());
+    assert_eq!(fake.requests().len(), before + 1);
+}
+
+#[test]
+fn another_version_of_an_api_is_found() {
+    let (fake, env) = (FakeCluster::start(), TestEnv::new());
+    let cluster = connect(&fake, &env);
+    let old = "helm.toolkit.fluxcd.io/v2beta2/helmreleases";
+    fake.put(old, [object("HelmRelease", "haptic", "old")]);
+    // Preferred, and without the kind.
+    fake.serve_kind("helm.toolkit.fluxcd.io/v3/others");
+    let found = cluster
+        .object(&Resource::HELM_RELEASE, "haptic", "haptic")
+        .expect("answers");
+    assert_eq!(found.expect("is there")["status"]["say"], "old");
+    assert_eq!(
+        paths(&fake),
+        [
+            "/apis/helm.toolkit.fluxcd.io/v2/namespaces/haptic/helmreleases/haptic",
+            "/apis",
+            "/apis/helm.toolkit.fluxcd.io/v3",
+            "/apis/helm.toolkit.fluxcd.io/v2beta2",
+            "/apis/helm.toolkit.fluxcd.io/v2beta2/namespaces/haptic/helmreleases/haptic",
+        ]
+    );
+    fake.put(
+        "haproxy-haptic.org/v1/haproxycfgs",
+        [object("HAProxyCfg", "haptic-config-haproxycfg", "new")],
+    );
+    let found = cluster
+        .objects(&Resource::HAPROXY_CFG, Some("haptic"), None)
+        .expect("answers");
+    assert_eq!(found.expect("is served").len(), 1);
+    assert!(
+        cluster
+            .objects(&Resource::TEMPLATE_CONFIG, Some("haptic"), None)
+            .expect("answers")
+            .is_none()
+    );
+}
+
+#[test]
+fn what_answers_every_path_with_404_is_no_cluster_without_the_kind() {
+    let (fake, env) = (FakeCluster::start(), TestEnv::new());
+    let cluster = connect(&fake, &env);
+    fake.answer_path("/apis", &[(404, "<html>not here</html>")]);
+    let report = told(&cluster.serves(&Resource::APPLICATION).expect_err("is none"));
+    assert!(
+        report
+            .message
+            .contains("what answers there is no Kubernetes API server"),
+        "{report:?}"
+    );
+    let report = told(
+        &cluster
+            .object(&Resource::APPLICATION, "argocd", "x")
+            .expect_err("is none"),
+    );
+    assert!(
+        report
+            .message
+            .contains("what answers there is no Kubernetes API server"),
+        "{report:?}"
+    );
+    // Something else that answers with success.
+    fake.answer_path("/apis", &[(200, "<html>welcome</html>")]);
+    let report = told(&cluster.serves(&Resource::APPLICATION).expect_err("is none"));
+    assert!(
+        report
+            .message
+            .ends_with("the answer is not a list of API groups"),
+        "{report:?}"
+    );
+    fake.answer_path(
+        "/apis/batch/v1/namespaces/haptic/jobs/x",
+        &[(200, "{\"kind\":\"Secret\"}")],
+    );
+    let report = told(
+        &cluster
+            .object(&Resource::JOB, "haptic", "x")
+            .expect_err("is none"),
+    );
+    assert!(
+        report.message.ends_with("the answer is not a Job"),
+        "{report:?}"
+    );
+}
+
+#[test]
+fn a_list_is_read_to_its_end() {
+    let (fake, env) = (FakeCluster::start(), TestEnv::new());
+    let cluster = connect(&fake, &env);
+    let list = |namespace, selector| {
+        let found = cluster.objects(&Resource::POD, namespace, selector);
+        found.expect("answers").expect("is served")
+    };
+    assert!(list(Some("haptic"), None).is_empty());
+    for number in 0..600 {
+        fake.put("v1/pods", [object("Pod", &format!("pod-{number}"), "")]);
+    }
+    fake.expire_continuations(1);
+    assert_eq!(list(Some("haptic"), None).len(), 600);
+    let queries: Vec<String> = fake
+        .requests()
+        .iter()
+        .map(|asked| asked.query.clone())
+        .collect();
+    let wanted = [
+        "",
+        "",
+        "&continue=250",
+        "",
+        "&continue=250",
+        "&continue=500",
+    ];
+    assert_eq!(queries.len(), wanted.len());
+    for (query, rest) in queries.iter().zip(wanted) {
+        assert!(
+            query.contains("limit=250") && query.ends_with(rest),
+            "{query}"
+        );
+        assert_eq!(query.contains("continue"), !rest.is_empty(), "{query}");
+    }
+    assert_eq!(list(None, None).len(), 600);
+    assert!(list(Some("other"), None).is_empty());
+    assert_eq!(
+        list(Some("haptic"), Some("app.kubernetes.io/instance=pod-7")).len(),
+        1
+    );
+    // A cluster that never gets to the end of its list is left.
+    fake.expire_continuations(100);
+    let report = told(
+        &cluster
+            .objects(&Resource::POD, None, None)
+            .expect_err("gives up"),
+    );
+    assert!(
+        report.message.ends_with("unexpected status 410 (Expired)"),
+        "{report:?}"
+    );
+}
+
+#[test]
+fn the_end_of_a_log_is_read() {
+    let (fake, env) = (FakeCluster::start(), TestEnv::new());
+    let cluster = connect(&fake, &env);
+    let log = |lines| {
+        let log = cluster.log("haptic", "pod-1", Some("preflight"), lines);
+        log.expect("answers")
+    };
+    assert_eq!(log(10), None);
+    fake.put_log("haptic", "pod-1", "preflight", &["one\ntwo\nthree\n"]);
+    assert_eq!(log(2).as_deref(), Some("two\nthree\n"));
+    assert_eq!(
+        cluster
+            .log("haptic", "pod-1", None, 1)
+            .expect("answers")
+            .as_deref(),
+        Some("three\n")
+    );
+    let asked = fake.requests().pop().expect("one");
+    assert_eq!(asked.path, "/api/v1/namespaces/haptic/pods/pod-1/log");
+    assert!(!asked.query.contains("container"), "{}", asked.query);
+
+    // 256 KiB of the end, from the beginning of a line.
+    let long: String = (0..100_000)
+        .map(|number| format!("line {number}\n"))
+        .collect();
+    fake.put_log("haptic", "pod-1", "preflight", &[&long]);
+    let end = log(1_000_000).expect("is there");
+    assert!(long.ends_with(&end) && end.starts_with("line "));
+    assert!(
+        end.len() <= 256 * 1024 && end.len() > 256 * 1024 - 20,
+        "{}",
+        end.len()
+    );
+    let exact = "x".repeat(256 * 1024);
+    fake.put_log("haptic", "pod-1", "preflight", &[&exact]);
+    assert_eq!(log(1).as_deref(), Some(exact.as_str()));
+
+    // Its program hasn't begun; the node doesn't know it any more.
+    let path = "/api/v1/namespaces/haptic/pods/pod-1/log";
+    let waits = json!({ "kind": "Status", "status": "Failure", "reason": "BadRequest", "code": 400,
+        "message": "container \"preflight\" in pod \"pod-1\" is waiting to start: ContainerCreating" });
+    let gone = json!({ "kind": "Status", "status": "Failure", "reason": "NotFound", "details": {}, "code": 404,
+        "message": "the server could not find the requested resource" });
+    fake.answer_path(
+        path,
+        &[
+            (400, &waits.to_string()),
+            (404, &gone.to_string()),
+            (404, "404 page not found\n"),
+        ],
+    );
+    assert_eq!((log(1), log(1)), (None, None));
+    let report = told(
+        &cluster
+            .log("haptic", "pod-1", None, 1)
+            .expect_err("is no API server"),
+    );
+    assert!(
+        report.message.contains("no Kubernetes API server"),
+        "{report:?}"
+    );
+}
+
+#[test]
+fn the_right_to_read_logs_is_named() {
+    let (fake, env) = (FakeCluster::start(), TestEnv::new());
+    let cluster = connect(&fake, &env);
+    fake.forbid("get", "pods/log");
+    let report = told(
+        &cluster
+            .log("haptic", "pod-1", None, 1)
+            .expect_err("is forbidden"),
+    );
+    let end =
+        format!("the user `{USER}` lacks the right `get` on `pods/log` in the namespace `haptic`");
+    assert!(report.message.ends_with(&end), "{report:?}");
+    assert_eq!(
+        report.hints,
+        [
+            "kubectl --context fake auth can-i get pods --subresource=log --namespace haptic",
+            "a Role with the verb `get` on `pods/log`, bound to that user, gives the right",
+        ]
+    );
+}
+
+#[test]
+fn no_name_leads_a_read_elsewhere() {
+    let (fake, env) = (FakeCluster::start(), TestEnv::new());
+    let cluster = connect(&fake, &env);
+    for name in ["../secrets/x", "x?y", "", "a/b"] {
+        let errors = [
+            cluster.object(&Resource::POD, "haptic", name).map(drop),
+            cluster.object(&Resource::POD, name, "x").map(drop),
+            cluster.objects(&Resource::POD, Some(name), None).map(drop),
+            cluster.log("haptic", name, None, 1).map(drop),
+            cluster.log(name, "x", None, 1).map(drop),
+            cluster.log("haptic", "x", Some(name), 1).map(drop),
+        ];
+        for error in errors {
+            assert_eq!(
+                told(&error.expect_err("is no name")).status,
+                ExitStatus::Invalid
+            );
+        }
+    }
+    // A selector can't add a parameter.
+    let selector = Some("a=b&limit=1");
+    assert!(cluster.objects(&Resource::POD, None, selector).is_ok());
+    let query = fake.requests().pop().expect("one").query;
+    assert!(
+        fake.requests().len() == 1 && !query.contains("&limit=1&") && !query.ends_with("limit=1"),
+        "{query}"
+    );
 }

@@ -1,6 +1,8 @@
 //! [`FakeCluster`]: the few endpoints of a Kubernetes API server that the program asks, on loopback.
 //!
-//! It keeps Secrets, namespaces and webhooks as JSON, answers as a real one does, and can be told to fail.
+//! It keeps Secrets, namespaces, webhooks and other objects as JSON, answers as a real one does, and can be told to fail.
+
+mod objects;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -10,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 
+use self::objects::{Objects, Route};
 use crate::env::TestEnv;
 
 /// The login of the kubeconfig.
@@ -42,6 +45,8 @@ pub struct Request {
     pub verb: String,
     pub resource: String,
     pub path: String,
+    /// Without its question mark.
+    pub query: String,
     pub body: String,
 }
 
@@ -52,6 +57,7 @@ struct State {
     webhooks: Vec<Value>,
     faults: Vec<(String, String, Fault)>,
     requests: Vec<Request>,
+    objects: Objects,
 }
 
 /// An API server of a test's own. Its thread ends with the process.
@@ -193,7 +199,7 @@ fn answer(state: &mut State, line: &str, knows_user: bool, body: &str) -> Option
     let mut words = line.split(' ');
     let method = words.next().expect("a method");
     let target = words.next().expect("a target");
-    let path = target.split('?').next().expect("a path").to_owned();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
     let (resource, namespace, name) = match *parts.as_slice() {
         ["api", "v1", "namespaces"] => ("namespaces", None, None),
@@ -207,7 +213,7 @@ fn answer(state: &mut State, line: &str, knows_user: bool, body: &str) -> Option
             "v1",
             "validatingwebhookconfigurations",
         ] => ("validatingwebhookconfigurations", None, None),
-        _ => return Some((404, "404 page not found\n".to_owned())),
+        _ => return read(state, (method, path, query), &parts, knows_user),
     };
     let verb = match (method, name) {
         ("GET", Some(_)) => "get",
@@ -218,7 +224,8 @@ fn answer(state: &mut State, line: &str, knows_user: bool, body: &str) -> Option
     state.requests.push(Request {
         verb: verb.to_owned(),
         resource: resource.to_owned(),
-        path: path.clone(),
+        path: path.to_owned(),
+        query: query.to_owned(),
         body: body.to_owned(),
     });
     if !knows_user {
@@ -229,7 +236,12 @@ fn answer(state: &mut State, line: &str, knows_user: bool, body: &str) -> Option
         .iter()
         .find(|(v, r, _)| v == verb && r == resource);
     if let Some((_, _, fault)) = fault {
-        return failed(*fault, verb, resource, namespace, body);
+        let group = if resource.starts_with("validating") {
+            "admissionregistration.k8s.io"
+        } else {
+            ""
+        };
+        return failed(*fault, verb, (group, resource), namespace, body);
     }
     Some(match (verb, resource) {
         ("get", "secrets") => get_secret(state, namespace?, name?),
@@ -246,18 +258,55 @@ fn answer(state: &mut State, line: &str, knows_user: bool, body: &str) -> Option
     })
 }
 
+/// What is read of other objects. As with a real server, rights are looked at before it is known whether there is such a
+/// kind, and what is served everybody may see.
+fn read(
+    state: &mut State,
+    (method, path, query): (&str, &str, &str),
+    parts: &[&str],
+    knows_user: bool,
+) -> Option<Answer> {
+    let route = Route::of(method, parts);
+    state.requests.push(Request {
+        verb: route.as_ref().map_or("get", |route| route.verb).to_owned(),
+        resource: route
+            .as_ref()
+            .map_or_else(String::new, |route| route.resource.clone()),
+        path: path.to_owned(),
+        query: query.to_owned(),
+        body: String::new(),
+    });
+    if !knows_user {
+        return Some(refusal(401, "Unauthorized", "Unauthorized", &json!({})));
+    }
+    if let Some(route) = &route {
+        let fault = state
+            .faults
+            .iter()
+            .find(|(verb, resource, _)| verb == route.verb && *resource == route.resource);
+        if let Some((_, _, fault)) = fault {
+            let resource = (route.group, route.resource.as_str());
+            return failed(*fault, route.verb, resource, route.namespace, "");
+        }
+    }
+    let page = (404, "404 page not found\n".to_owned());
+    let objects = &mut state.objects;
+    Some(
+        objects
+            .fixed(path)
+            .or_else(|| objects.discovery(parts))
+            .or_else(|| objects.read(&route?, query))
+            .unwrap_or(page),
+    )
+}
+
 fn failed(
     fault: Fault,
     verb: &str,
-    resource: &str,
+    (group, resource): (&str, &str),
     namespace: Option<&str>,
     body: &str,
 ) -> Option<Answer> {
-    let group = if resource.starts_with("validating") {
-        "admissionregistration.k8s.io"
-    } else {
-        ""
-    };
     let scope = match namespace {
         Some(namespace) => format!("in the namespace \"{namespace}\""),
         None => "at the cluster scope".to_owned(),

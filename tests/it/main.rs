@@ -34,6 +34,7 @@ mod interrupted;
 mod kit;
 mod leaks;
 mod lookups;
+mod observe;
 mod pins;
 mod pins_cases;
 mod pki;
