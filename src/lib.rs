@@ -4,7 +4,7 @@
 //!
 //! - [`cli`] parses, [`command`] has one file for each use case;
 //! - [`model`], [`yaml`], [`layout`], [`haptic`], [`secrets`], [`pins`], [`observe`] and [`plan`] are pure: values in, values out;
-//! - [`git`], [`forge`], [`registry`], [`cluster`], [`sops`] and [`ui`] are the effects, [`world`] makes the real ones;
+//! - [`git`], [`forge`], [`registry`], [`cluster`], [`helm`], [`preflight`], [`sops`] and [`ui`] are the effects, [`world`] makes the real ones;
 //! - [`error`] says what went wrong and what to do now.
 
 pub mod cli;
@@ -21,6 +21,7 @@ pub mod model;
 pub mod observe;
 pub mod pins;
 pub mod plan;
+pub mod preflight;
 pub mod registry;
 pub mod secrets;
 pub mod sops;

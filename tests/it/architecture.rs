@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// A module, and the modules that it must not know.
-const DIRECTION: [(&str, &[&str]); 16] = [
+const DIRECTION: [(&str, &[&str]); 17] = [
     (
         "model",
         &[
@@ -61,6 +61,13 @@ const DIRECTION: [(&str, &[&str]); 16] = [
         &[
             "layout", "secrets", "plan", "command", "git", "registry", "cluster", "ui", "cli",
             "world",
+        ],
+    ),
+    (
+        "preflight",
+        &[
+            "layout", "secrets", "pins", "plan", "command", "git", "registry", "cluster", "ui",
+            "cli", "world",
         ],
     ),
     (
