@@ -12,6 +12,7 @@ pub mod layouts;
 pub mod moves;
 pub mod next_steps;
 pub mod pin_files;
+pub mod pin_history;
 mod pin_paths;
 pub mod pins;
 pub mod plain_secrets;

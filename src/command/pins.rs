@@ -1,6 +1,7 @@
 //! `pins`: every place where a chart's version stands.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -8,18 +9,21 @@ use serde_json::Map;
 
 use super::choice::{allowed, allowed_tag};
 use super::files;
-use super::pin_files::gather;
+use super::pin_files::{commit_of, gather};
+use super::pin_history::{self, went_back};
 use super::pin_paths::paths;
 use super::policies::Policies;
 use super::published::Published;
 use crate::cli::Common;
 use crate::cli::pins::PinsArgs;
 use crate::error::{ExitStatus, Problem};
+use crate::git::target::Target;
 use crate::model::address;
 use crate::model::chart::ChartRef;
 use crate::model::repo_path::RepoPath;
 use crate::model::text::one_line;
 use crate::pins::{Form, Joined, Kind, Newest, Pin, Source};
+use crate::plan::upgrade::is_haptic;
 use crate::ui::{Format, Outcome, Ui};
 use crate::world::World;
 
@@ -35,13 +39,8 @@ pub fn run(arguments: &PinsArgs, common: &Common, world: &World, ui: &mut Ui) ->
     let policies = Policies::read(&found.policies, config.as_deref())?;
     let paths = paths(&folder, arguments.rev.as_deref(), &arguments.paths)?;
     check_chart(arguments, &joined.pins)?;
-    let versions = arguments
-        .versions
-        .as_ref()
-        .map(|file| world.folder.join(file));
-    let registry = (!arguments.offline).then(|| world.registry());
-    let mut published = Published::new(versions.as_deref(), registry)?;
-    let rows: Vec<Row<'_>> = joined
+    let mut published = Published::asked(arguments.versions.as_deref(), arguments.offline, world)?;
+    let mut rows: Vec<Row<'_>> = joined
         .pins
         .iter()
         .filter(|pin| is_wanted(pin, arguments, &paths))
@@ -52,6 +51,7 @@ pub fn run(arguments: &PinsArgs, common: &Common, world: &World, ui: &mut Ui) ->
         .iter()
         .any(|row| row.newest.is_newer && row.pin.effective);
     warn_of_logins(&joined.pins, ui);
+    tell_ways_back(&folder, arguments.rev.as_deref(), &mut rows, ui)?;
     for remark in published.remarks() {
         ui.warn(remark);
     }
@@ -167,6 +167,39 @@ fn has_login(pin: &Pin) -> bool {
 }
 
 const HAS_LOGIN: &str = "its address carries a login, which everybody has who reads the repository: take it out and make a new one";
+
+/// Says which pins of HAPTIC are lower than they were, with each of them and as a warning.
+fn tell_ways_back(
+    folder: &Path,
+    rev: Option<&str>,
+    rows: &mut [Row<'_>],
+    ui: &mut Ui,
+) -> Result<()> {
+    let is_meant = |row: &&mut Row<'_>| row.pin.effective && is_haptic(row.pin);
+    let mut meant = rows.iter_mut().filter(is_meant).peekable();
+    if meant.peek().is_none() {
+        return Ok(());
+    }
+    let Target::Existing(repository) = Target::around(folder)? else {
+        return Ok(());
+    };
+    // Without a commit nothing was ever otherwise.
+    let Ok(Some(tip)) = commit_of(&repository, rev.or(Some("HEAD"))) else {
+        return Ok(());
+    };
+    let meant: Vec<&mut Row<'_>> = meant.collect();
+    let pins: Vec<&Pin> = meant.iter().map(|row| row.pin).collect();
+    let all = went_back(&repository, tip, &pins)?;
+    for (row, highest) in meant.into_iter().zip(all) {
+        if let Some(highest) = highest {
+            let told = pin_history::told(row.pin, &highest);
+            ui.warn(&one_line(&told));
+            let why = row.newest.why.take().map(|why| format!("; {why}"));
+            row.newest.why = Some(format!("{told}{}", why.unwrap_or_default()));
+        }
+    }
+    Ok(())
+}
 
 /// Says once for each address that it carries a login.
 fn warn_of_logins(pins: &[Pin], ui: &mut Ui) {

@@ -13,6 +13,7 @@ use crate::model::address::shown;
 use crate::model::chart::ChartRef;
 use crate::model::range::lenient_version;
 use crate::registry::{self, ChartSource, Registry, Release};
+use crate::world::World;
 
 /// Where published versions are known from.
 pub struct Published<'a> {
@@ -67,6 +68,16 @@ impl<'a> Published<'a> {
             releases: BTreeMap::new(),
             remarks: Vec::new(),
         })
+    }
+
+    /// As flags say: from a file that answers everything, from nowhere, or from the charts' own sources.
+    ///
+    /// # Errors
+    /// When the file can't be read.
+    pub fn asked(file: Option<&Path>, is_offline: bool, world: &'a World) -> Result<Self> {
+        let file = file.map(|file| world.folder.join(file));
+        let registry = (!is_offline).then(|| world.registry());
+        Self::new(file.as_deref(), registry)
     }
 
     /// Whether nobody is asked at all.

@@ -9,6 +9,8 @@ mod differences;
 pub mod history;
 pub mod identity;
 pub mod journal;
+mod moves;
+pub mod past;
 mod raw_trees;
 pub mod remote;
 pub mod sign;

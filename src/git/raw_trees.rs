@@ -97,6 +97,15 @@ impl<'r> RawTrees<'r> {
         Ok(bytes)
     }
 
+    /// The bytes of a tree that is looked at once: a history has too many to keep.
+    pub(super) fn read_once(&self, id: Oid) -> Result<Vec<u8>, Error> {
+        let object = self.odb.read(id)?;
+        if object.kind() != ObjectType::Tree {
+            return Err(missing(&format!("{id} is no tree")));
+        }
+        Ok(object.data().to_vec())
+    }
+
     /// What stands at a path below a tree, or nothing.
     pub(super) fn find(&self, tree: Oid, path: &str) -> Result<Option<Found>, Error> {
         let mut folder = tree;

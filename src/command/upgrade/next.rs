@@ -260,7 +260,7 @@ pub(super) fn lock_move(chart: &ChartRef, pin: &Pin, version: &Version) -> Move 
 }
 
 /// Whether a pin is a tag or a digest that belong together.
-pub(super) enum Pair<'a> {
+enum Pair<'a> {
     None,
     /// It is the digest of this tag.
     DigestOf(&'a Pin),
@@ -268,7 +268,7 @@ pub(super) enum Pair<'a> {
     TagOf,
 }
 
-pub(super) fn digest_pair<'a>(pin: &Pin, pins: &'a [Pin]) -> Pair<'a> {
+fn digest_pair<'a>(pin: &Pin, pins: &'a [Pin]) -> Pair<'a> {
     let other = |key: &str| {
         let (parent, _) = pin.place.rsplit_once('.')?;
         let place = format!("{parent}.{key}");
@@ -282,6 +282,15 @@ pub(super) fn digest_pair<'a>(pin: &Pin, pins: &'a [Pin]) -> Pair<'a> {
     }
     let has_digest = pin.place.ends_with("spec.ref.tag") && other("digest").is_some();
     if has_digest { Pair::TagOf } else { Pair::None }
+}
+
+/// Whether a pin says which version there is. A tag beside its digest does, though the digest is what is read.
+pub(super) fn counts(pin: &Pin, pins: &[Pin]) -> bool {
+    match digest_pair(pin, pins) {
+        Pair::None => pin.effective,
+        Pair::TagOf => true,
+        Pair::DigestOf(_) => false,
+    }
 }
 
 /// A digest wins over a tag of the same object that stands elsewhere: in a base, a patch or a variable.

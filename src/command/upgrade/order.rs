@@ -5,12 +5,12 @@ use git2::{Oid, Repository};
 use semver::Version;
 use time::OffsetDateTime;
 
-use super::next::{Pair, digest_pair};
+use super::next::counts;
 use crate::command::choice::{day, length};
+use crate::command::pin_history::{lower, lowest, said, version_of};
 use crate::command::policies::Policies;
 use crate::git::history;
-use crate::model::range::lenient_version;
-use crate::pins::{Form, Kind, Pin, look, tag_prefix};
+use crate::pins::Pin;
 use crate::plan::policy::{After, Stage};
 
 /// Where and when it is looked at.
@@ -131,60 +131,12 @@ fn before<'a>(
             .environment(&pin.file)
             .filter(|_| other.order == policy.order)
     };
-    // A tag beside its digest counts, though the digest is what is read.
-    let counts = |pin: &&Pin| match digest_pair(pin, pins) {
-        Pair::None => pin.effective,
-        Pair::TagOf => true,
-        Pair::DigestOf(_) => false,
-    };
     (0..own).rev().find_map(|index| {
         let there = pins.iter().filter(|pin| of(pin) == Some(index));
-        let there: Vec<&Pin> = there.filter(counts).collect();
+        let there: Vec<&Pin> = there.filter(|pin| counts(pin, pins)).collect();
         let (stage, earlier) = (&policy.environments[own], &policy.environments[index]);
         (!there.is_empty()).then_some((stage, earlier.name.as_str(), there))
     })
-}
-
-fn version_of(pin: &Pin) -> Option<Version> {
-    match (pin.kind, pin.form) {
-        (Kind::Git, Form::Exact | Form::Ref) => {
-            lenient_version(&pin.value[tag_prefix(&pin.value)?.len()..])
-        }
-        (_, Form::Exact) => pin.version(),
-        _ => None,
-    }
-}
-
-/// The lowest version of some pins; nothing where one has none.
-fn lowest(pins: &[&Pin], version: impl Fn(&Pin) -> Option<Version>) -> Option<Version> {
-    let versions: Option<Vec<Version>> = pins.iter().map(|pin| version(pin)).collect();
-    versions?.into_iter().reduce(lower)
-}
-
-fn lower(one: Version, other: Version) -> Version {
-    if other.cmp_precedence(&one).is_lt() {
-        other
-    } else {
-        one
-    }
-}
-
-/// The version that a pin had in an older text of its file; the lowest where several pins there are alike.
-fn said(pin: &Pin, content: &[u8]) -> Option<Version> {
-    let found = look(&pin.file, &String::from_utf8_lossy(content));
-    let definitions = found.facts.definitions.iter().map(|one| &one.pin);
-    // One file alone doesn't always say the chart.
-    let is_alike = |one: &&Pin| {
-        (&one.place, &one.object) == (&pin.place, &pin.object)
-            && (one.chart.is_none() || one.chart == pin.chart)
-    };
-    let alike: Vec<&Pin> = found
-        .pins
-        .iter()
-        .chain(definitions)
-        .filter(is_alike)
-        .collect();
-    lowest(&alike, version_of)
 }
 
 /// The day since when a pin has its version.
