@@ -60,6 +60,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut world: World) -> E
         Command::Upgrade(arguments) => {
             command::upgrade::run(arguments, &cli.common, &world, &mut ui)
         }
+        Command::Recover(arguments) => {
+            command::recover::run(arguments, &cli.common, &world, &mut ui)
+        }
         Command::Bot(arguments) => match &arguments.command {
             BotCommand::Run(arguments) => {
                 command::bot::run(arguments, &cli.common, &world, &mut ui)
@@ -115,7 +118,9 @@ fn refuse(arguments: &[OsString], env: &Env, why: &clap::Error) -> ExitStatus {
 
 /// The name of the command in the JSON output, as far as a wrong command line says it.
 fn command_of(arguments: &[OsString]) -> String {
-    const NAMES: [&str; 6] = ["init", "layouts", "schema", "pins", "upgrade", "secrets"];
+    const NAMES: [&str; 8] = [
+        "init", "layouts", "schema", "pins", "upgrade", "recover", "bot", "secrets",
+    ];
     const OF_SECRETS: [&str; 6] = [
         "list",
         "apply",

@@ -5,6 +5,7 @@ pub mod deliver;
 pub mod init;
 pub mod layouts;
 pub mod pins;
+pub mod recover;
 pub mod secrets;
 pub mod upgrade;
 pub mod variables;
@@ -90,6 +91,8 @@ pub enum Command {
     Pins(pins::PinsArgs),
     /// Move the pins of charts to newer versions
     Upgrade(upgrade::UpgradeArgs),
+    /// Go forward from a release that was rejected
+    Recover(Box<recover::RecoverArgs>),
     /// Do the round of a bot over one repository or many
     Bot(bot::BotArgs),
     /// Create, seal, rotate and inspect the Secrets that the release needs
@@ -105,6 +108,7 @@ impl Command {
             Self::Schema => "schema",
             Self::Pins(_) => "pins",
             Self::Upgrade(_) => "upgrade",
+            Self::Recover(_) => "recover",
             Self::Bot(_) => "bot",
             Self::Secrets(arguments) => match &arguments.command {
                 SecretsCommand::List(_) => "secrets-list",

@@ -61,6 +61,51 @@ pub fn read_stdin() -> Result<String> {
     Ok(text)
 }
 
+/// Reads the end of a log from a file: what is more than 4 MiB before it is left out, from the beginning of a line on, and what is no UTF-8 is replaced.
+///
+/// # Errors
+/// When it isn't there or can't be read.
+pub fn read_log(path: &Path) -> Result<String> {
+    let shown = path.display();
+    let file = std::fs::File::open(path);
+    let file = file.map_err(|why| Problem::invalid(format!("cannot read `{shown}`: {why}")))?;
+    let text = end_of(file);
+    Ok(text.map_err(|why| Problem::invalid(format!("cannot read `{shown}`: {why}")))?)
+}
+
+/// Reads the end of a log from standard input, as [`read_log`] does.
+///
+/// # Errors
+/// When it can't be read.
+pub fn read_stdin_log() -> Result<String> {
+    end_of(std::io::stdin()).context("cannot read standard input")
+}
+
+fn end_of(mut from: impl std::io::Read) -> std::io::Result<String> {
+    let most = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
+    let (mut bytes, mut is_cut) = (Vec::new(), false);
+    let mut part = vec![0; 1 << 16];
+    loop {
+        let count = match from.read(&mut part) {
+            Ok(count) => count,
+            Err(why) if why.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(why) => return Err(why),
+        };
+        bytes.extend_from_slice(&part[..count]);
+        if bytes.len() > 2 * most || count == 0 && bytes.len() > most {
+            bytes.drain(..bytes.len() - most);
+            is_cut = true;
+        }
+        if count == 0 {
+            break;
+        }
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let whole = text.find('\n').filter(|_| is_cut).map_or(0, |at| at + 1);
+    Ok(text[whole..].to_owned())
+}
+
 /// The layouts: embedded ones, with those of a folder over them.
 ///
 /// # Errors
@@ -146,4 +191,23 @@ pub fn working_folder(common: &Common, world: &World) -> PathBuf {
 /// A path as the person means it: relative to the folder that the program was started in.
 pub fn from(folder: &Path, path: &Path) -> PathBuf {
     folder.join(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_BYTES, end_of};
+
+    #[test]
+    fn of_a_long_log_the_end_is_read() {
+        let mut log = b"secret: |\n".to_vec();
+        let most = usize::try_from(MOST_BYTES).unwrap();
+        for _ in 0..(5 * most / 2 / 16) {
+            log.extend_from_slice(b"0123456789abcde\n");
+        }
+        log.extend_from_slice(b"\xff the end\n");
+        let text = end_of(log.as_slice()).unwrap();
+        assert!(text.ends_with("0123456789abcde\n\u{fffd} the end\n"));
+        assert!(text.starts_with("0123456789abcde\n") && text.len() <= most + 2);
+        assert_eq!(end_of("\u{feff}a\nb".as_bytes()).unwrap(), "a\nb");
+    }
 }

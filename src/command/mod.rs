@@ -18,6 +18,7 @@ pub mod pins;
 pub mod plain_secrets;
 pub mod policies;
 pub mod published;
+pub mod recover;
 pub mod schema;
 pub mod sealing;
 pub mod secrets;

@@ -4,12 +4,17 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
+use git2::{Oid, Repository};
 
 use super::files;
 use super::pins::{chart_of, git_of};
+use crate::git::branches::OldOffer;
+use crate::git::recoveries::recoveries;
+use crate::git::trees::GitTree;
 use crate::layout::recorded::{self, FILE_NAME};
 use crate::model::policy::RequestPolicy;
 use crate::model::repo_path::RepoPath;
+use crate::model::tree::read_text;
 use crate::pins::Pin;
 use crate::plan::policy::Policy;
 
@@ -35,6 +40,12 @@ impl Policies {
             let recorded = recorded::parse(&text, &place)?;
             all.push((None, Policy::of(&recorded, &place, &text)?));
             requests = recorded.requests.unwrap_or_default();
+            // Another file may say how versions are chosen, but never that one which was rejected is good again.
+            for (path, text) in found {
+                if let Some(policy) = lenient(text, path.as_str()) {
+                    all[0].1.reject_as(&policy);
+                }
+            }
         } else {
             for (path, text) in found {
                 let recorded = recorded::parse(text, path.as_str())?;
@@ -77,6 +88,38 @@ impl Policies {
         })
     }
 
+    /// Takes over what recoveries that aren't merged into a base yet say was rejected: nobody offers it meanwhile. They are returned.
+    ///
+    /// # Errors
+    /// When the branches can't be read.
+    pub fn with_recoveries(&mut self, repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
+        let all = recoveries(repository, base)?;
+        for recovery in &all {
+            let tree = GitTree::of(repository, Some(recovery.tip))?;
+            for path in &recovery.paths {
+                let path = RepoPath::parse(path)?;
+                let text = is_policy(&path)
+                    .then(|| read_text(&tree, &path))
+                    .transpose()?;
+                if let Some(text) = text.flatten() {
+                    self.also_rejected(&text, path.as_str());
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// A file that can't be read says nothing: its request says what is wrong with it.
+    fn also_rejected(&mut self, text: &str, place: &str) {
+        let Some(other) = lenient(text, place) else {
+            return;
+        };
+        self.none.reject_as(&other);
+        for (_, policy) in &mut self.all {
+            policy.reject_as(&other);
+        }
+    }
+
     /// What counts for a file.
     pub fn of(&self, file: &RepoPath) -> &Policy {
         let is_above = |folder: &Option<RepoPath>| {
@@ -107,11 +150,11 @@ impl Policies {
         unique.into_iter().collect()
     }
 
-    /// Whether any of some versions was rejected, of whichever chart.
-    pub fn have_rejected(&self, versions: &[String]) -> bool {
+    /// Whether any of the versions that a change offers was rejected. Its key says which chart they are of.
+    pub fn have_rejected(&self, key: &str, versions: &[String]) -> bool {
         versions
             .iter()
-            .any(|version| self.none.has_rejected(version))
+            .any(|version| self.none.has_rejected(key, version))
     }
 
     /// What was rejected, and why: one line each.
@@ -129,6 +172,12 @@ impl Policies {
         names.dedup();
         names
     }
+}
+
+/// A policy that may be wrong, where another one counts.
+fn lenient(text: &str, place: &str) -> Option<Policy> {
+    let recorded = recorded::parse(text, place).ok()?;
+    Policy::of(&recorded, place, text).ok()
 }
 
 fn is_above(folder: Option<&RepoPath>, path: &RepoPath) -> bool {

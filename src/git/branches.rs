@@ -9,6 +9,7 @@ use super::raw_trees::RawTrees;
 use super::said;
 use super::target::Head;
 use crate::error::Problem;
+use crate::model::policy::RequestPolicy;
 use crate::plan::bundle::OFFERS;
 use crate::plan::change::Change;
 use crate::plan::message::{BASE_TRAILER, DIGEST_TRAILER, KEY_TRAILER, VERSION_TRAILER, digest_of};
@@ -45,6 +46,16 @@ pub enum Rebuild {
     OnConflict,
     /// Always.
     Always,
+}
+
+impl Rebuild {
+    /// As a team decided.
+    pub fn of(policy: &RequestPolicy) -> Self {
+        match policy.always_rebuild {
+            true => Self::Always,
+            false => Self::OnConflict,
+        }
+    }
 }
 
 /// Puts a change on its branch, on top of a commit.
@@ -192,6 +203,8 @@ fn remote_tips<'r>(repository: &'r Repository, branch: &str) -> Result<Vec<git2:
 pub struct OldOffer {
     /// Its branch.
     pub branch: String,
+    /// Its commit.
+    pub tip: Oid,
     /// What it is about.
     pub key: String,
     /// The versions that it offers.
@@ -202,6 +215,18 @@ pub struct OldOffer {
     pub paths: Vec<String>,
     /// Whether the base has all that it changes, by a merge of any kind or by hand.
     pub is_in_base: bool,
+    /// Whether it is as we made it: no commit of somebody's is on it.
+    pub is_intact: bool,
+}
+
+impl OldOffer {
+    /// What it is about, and the branch that it is for where that isn't the default one.
+    pub fn key_and_base(&self) -> (&str, Option<&str>) {
+        match self.key.rsplit_once(" @") {
+            Some((key, base)) => (key, Some(base)),
+            None => (&self.key, None),
+        }
+    }
 }
 
 /// Our offers of upgrades that were built on a commit's history and aren't merged into it.
@@ -240,29 +265,42 @@ pub fn old_offer(
     tip: Oid,
 ) -> Result<Option<OldOffer>> {
     let git = |why: git2::Error| said(&format!("read `{branch}`"), &why);
-    let trees = RawTrees::of(repository).map_err(git)?;
     let tip = repository.find_commit(tip).map_err(git)?;
-    let Some(key) = trailer(&tip, KEY_TRAILER) else {
-        return Ok(None);
-    };
-    if !is_intact(repository, &trees, &tip, base) {
+    if trailer(&tip, KEY_TRAILER).is_none() {
         return Ok(None);
     }
-    let parent = tip.parent(0).map_err(git)?.tree_id();
-    let files = differences(repository, &trees, Some(parent), Some(tip.tree_id())).map_err(git)?;
-    let base_tree = repository.find_commit(base).map_err(git)?.tree_id();
+    let offer = described(repository, (base, branch), &tip, &tip).map_err(git)?;
+    Ok(offer.filter(|offer| offer.is_intact))
+}
+
+/// What a branch offers: its commit of ours says what it is about, its last one what there is. Nothing where ours has no parent.
+pub(super) fn described(
+    repository: &Repository,
+    (base, branch): (Oid, &str),
+    own: &git2::Commit<'_>,
+    tip: &git2::Commit<'_>,
+) -> Result<Option<OldOffer>, git2::Error> {
+    let trees = RawTrees::of(repository)?;
+    let Ok(parent) = own.parent(0) else {
+        return Ok(None);
+    };
+    let (old, new) = (parent.tree_id(), tip.tree_id());
+    let files = differences(repository, &trees, Some(old), Some(new))?;
+    let base_tree = repository.find_commit(base)?.tree_id();
     let mut is_in_base = true;
     for path in files.keys() {
         let id = |tree| trees.find(tree, path).map(|found| found.map(|it| it.id));
-        is_in_base &= id(base_tree).map_err(git)? == id(tip.tree_id()).map_err(git)?;
+        is_in_base &= id(base_tree)? == id(new)?;
     }
     Ok(Some(OldOffer {
         branch: branch.to_owned(),
-        key,
-        versions: trailers(&tip, VERSION_TRAILER),
-        content: trailer(&tip, DIGEST_TRAILER).unwrap_or_default(),
+        tip: tip.id(),
+        key: trailer(own, KEY_TRAILER).unwrap_or_default(),
+        versions: trailers(own, VERSION_TRAILER),
+        content: trailer(own, DIGEST_TRAILER).unwrap_or_default(),
         paths: files.into_keys().collect(),
         is_in_base,
+        is_intact: own.id() == tip.id() && is_intact(repository, &trees, tip, base),
     }))
 }
 
@@ -347,7 +385,7 @@ fn changed(
 }
 
 /// Whether a commit has another among its ancestors, as far as they are known.
-fn descends(repository: &Repository, commit: Oid, from: Oid) -> bool {
+pub(super) fn descends(repository: &Repository, commit: Oid, from: Oid) -> bool {
     repository
         .graph_descendant_of(commit, from)
         .unwrap_or(false)
@@ -380,7 +418,7 @@ fn is_intact(
         && tip.parent_id(0).is_ok_and(is_known)
 }
 
-fn trailer(commit: &git2::Commit<'_>, name: &str) -> Option<String> {
+pub(super) fn trailer(commit: &git2::Commit<'_>, name: &str) -> Option<String> {
     trailers(commit, name).pop()
 }
 

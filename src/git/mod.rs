@@ -12,6 +12,7 @@ pub mod journal;
 mod moves;
 pub mod past;
 mod raw_trees;
+pub mod recoveries;
 pub mod remote;
 pub mod sign;
 pub mod target;

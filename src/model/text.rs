@@ -44,6 +44,15 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
+/// A text as a block of code of a request, which it can't end by itself.
+pub fn fenced(language: &str, text: &str) -> String {
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}{language}\n{}\n{fence}\n", text.trim_end())
+}
+
 /// Control characters, line ends of Unicode, and marks of direction.
 fn is_odd(c: char) -> bool {
     c.is_control()

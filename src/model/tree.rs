@@ -79,6 +79,38 @@ pub fn too_large() -> String {
 /// Why a submodule isn't read.
 pub const SUBMODULE: &str = "a submodule: another repository";
 
+/// A tree with other texts of some of its files, as it will be.
+pub struct Overlay<'a> {
+    /// The tree.
+    pub under: &'a dyn Tree,
+    /// Files with their new bytes; in folders that are there.
+    pub files: BTreeMap<RepoPath, Vec<u8>>,
+}
+
+impl Tree for Overlay<'_> {
+    fn entry(&self, path: &RepoPath) -> Result<Option<Entry>> {
+        match self.files.get(path) {
+            Some(bytes) => Ok(Some(Entry::File(bytes.clone()))),
+            None => self.under.entry(path),
+        }
+    }
+
+    fn folders(&self, folder: Option<&RepoPath>) -> Result<Vec<String>> {
+        self.under.folders(folder)
+    }
+
+    fn files(&self, folder: Option<&RepoPath>) -> Result<Vec<RepoPath>> {
+        let prefix = RepoPath::prefix(folder);
+        let own = self.files.keys();
+        let own = own.filter(|path| path.as_str().starts_with(&prefix));
+        let mut all = self.under.files(folder)?;
+        all.extend(own.cloned());
+        all.sort();
+        all.dedup();
+        Ok(all)
+    }
+}
+
 /// A tree in memory.
 #[derive(Debug, Clone, Default)]
 pub struct MapTree(pub BTreeMap<RepoPath, Entry>);
@@ -202,9 +234,18 @@ pub fn read_text(tree: &dyn Tree, path: &RepoPath) -> Result<Option<String>> {
     match tree.entry(&resolve(tree, path)?)? {
         Some(Entry::File(bytes)) => String::from_utf8(bytes)
             .map(Some)
-            .map_err(|_| Problem::invalid(format!("`{path}` is not UTF-8 text")).into()),
+            .map_err(|why| not_text(path, &why).into()),
         _ => Ok(None),
     }
+}
+
+/// Where a file stops being text.
+fn not_text(path: &RepoPath, why: &std::string::FromUtf8Error) -> Problem {
+    let before = &why.as_bytes()[..why.utf8_error().valid_up_to()];
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    Problem::invalid(format!("`{path}:{line}` is not UTF-8 text")).hint(format!(
+        "save it as UTF-8, and commit that: iconv -f LATIN1 -t UTF-8 {path}"
+    ))
 }
 
 #[cfg(test)]

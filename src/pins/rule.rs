@@ -60,7 +60,8 @@ impl Rule {
 }
 
 impl Barred {
-    fn has(&self, version: &Version) -> bool {
+    /// Whether it is about a version.
+    pub fn has(&self, version: &Version) -> bool {
         match self.versions.exact() {
             Some(exact) => exact.cmp_precedence(version).is_eq(),
             // A pre-release is barred where its release is.

@@ -9,7 +9,8 @@ use crate::error::Problem;
 use crate::layout::recorded::{self, FILE_NAME};
 use crate::yaml::{self, Node, lines, scalar};
 
-const HEADER: &str = "\
+/// What a new file begins with.
+pub(super) const HEADER: &str = "\
 # What the team decided about this repository. haptic-scaffold reads and writes it; people may edit it.
 # The same answers give the same files. `haptic-scaffold schema` prints what may stand here.
 ";

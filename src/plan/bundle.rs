@@ -16,6 +16,11 @@ pub fn key_for_base(key: &str, base: &str) -> String {
     format!("{key} @{}", word(base))
 }
 
+/// The branch that a change is for, as its key says it.
+pub fn base_word(base: &str) -> String {
+    word(base)
+}
+
 /// Makes a change one for another branch than the default one: offers for both stand side by side.
 pub fn for_base(change: &mut Change, base: &str) {
     change.key = key_for_base(&change.key, base);
@@ -26,6 +31,20 @@ pub fn for_base(change: &mut Change, base: &str) {
             value.clone_from(&change.key);
         }
     }
+}
+
+/// Whether a change with this key is about a chart, by name or address. A group may have any chart in it, and a chart whose name others have is called by its address.
+pub fn is_of_chart(key: &str, chart: &str) -> bool {
+    let Some(subject) = key.split(' ').nth(1) else {
+        return false;
+    };
+    let last = |text: &str| {
+        text.rsplit(['/', '#'])
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    subject.starts_with("group:") || subject == chart || last(subject) == last(chart)
 }
 
 /// One pin and what it gets.
@@ -52,15 +71,38 @@ pub struct Kept {
     pub why: String,
 }
 
+/// What a change is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Verb {
+    /// A newer version.
+    #[default]
+    Upgrade,
+    /// The way on from a rejected release.
+    Recover,
+}
+
+impl Verb {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Upgrade => "upgrade",
+            Self::Recover => "recover",
+        }
+    }
+}
+
 /// Pins that move together: of one chart or group, in one environment where the repository has some.
 #[derive(Debug, Clone, Default)]
 pub struct Bundle {
+    /// What it is for.
+    pub verb: Verb,
     /// The chart's name or address, or the group's name.
     pub name: String,
     /// Whether it is of a group.
     pub is_group: bool,
     /// The environment.
     pub environment: Option<String>,
+    /// The release, where there are several of the chart in one place.
+    pub release: Option<String>,
     /// What moves.
     pub moves: Vec<Move>,
     /// What stays although something is newer.
@@ -75,22 +117,30 @@ impl Bundle {
         let group = if self.is_group { "group:" } else { "" };
         let environment = self.environment.as_ref();
         let environment = environment.map(|name| format!(" {}", word(name)));
+        let release = self.release.as_ref();
+        let release = release.map(|name| format!(" release:{}", word(name)));
         format!(
-            "upgrade {group}{}{}",
+            "{} {group}{}{}{}",
+            self.verb.as_str(),
             word(&self.name),
-            environment.unwrap_or_default()
+            environment.unwrap_or_default(),
+            release.unwrap_or_default()
         )
     }
 
     /// The branch: two bundles never have the same. Names have no `--` of their own in it.
-    pub(super) fn branch(&self) -> String {
+    pub fn branch(&self) -> String {
         let group = if self.is_group { "group--" } else { "" };
         let environment = self.environment.as_ref();
         let environment = environment.map(|name| format!("--{}", slug(name)));
+        let release = self.release.as_ref();
+        let release = release.map(|name| format!("--release--{}", slug(name)));
         format!(
-            "{OFFERS}upgrade-{group}{}{}",
+            "{OFFERS}{}-{group}{}{}{}",
+            self.verb.as_str(),
             slug(&self.name),
-            environment.unwrap_or_default()
+            environment.unwrap_or_default(),
+            release.unwrap_or_default()
         )
     }
 

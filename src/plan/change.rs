@@ -120,6 +120,13 @@ impl Change {
             .filter(|file| file.verdict == Verdict::Conflict)
     }
 
+    /// Adds labels that it lacks.
+    pub fn label(&mut self, labels: &[String]) {
+        let new = labels.iter().filter(|label| !self.labels.contains(label));
+        let new: Vec<String> = new.cloned().collect();
+        self.labels.extend(new);
+    }
+
     /// The form that scripts rely on, with the commit that it became.
     pub fn to_json(&self, commit: Option<&str>) -> Value {
         json!({

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use semver::Version;
 
+use super::bundle::is_of_chart;
 use crate::error::Problem;
 use crate::layout::recorded::Recorded;
 use crate::model::cluster::{Cluster, stages};
@@ -42,7 +43,7 @@ pub struct ChartRule {
     pub hold: Option<String>,
     /// The charts that it moves with.
     pub group: Option<String>,
-    is_range_rule_said: bool,
+    pub(super) is_range_rule_said: bool,
 }
 
 /// A part of the repository that gets versions before or after others.
@@ -134,10 +135,14 @@ impl Policy {
         }
     }
 
-    /// Whether a version was rejected, of whichever chart.
-    pub fn has_rejected(&self, version: &str) -> bool {
-        let mut all = self.rejected.iter().map(|(_, one, _)| one);
-        lenient_version(version).is_some_and(|version| all.any(|one| *one == version))
+    /// Whether a version was rejected, of the chart that a change with this key is about.
+    pub fn has_rejected(&self, key: &str, version: &str) -> bool {
+        let mut all = self.rejected.iter();
+        lenient_version(version).is_some_and(|version| {
+            all.any(|(chart, one, _)| {
+                is_of_chart(key, chart) && one.cmp_precedence(&version).is_eq()
+            })
+        })
     }
 
     /// Lets the paths of its environments also be seen from the folder of its file.

@@ -1,13 +1,16 @@
-//! The values of the release that a pin belongs to, as far as they stand in the repository.
+//! The release that a pin belongs to: what deploys it, and its values, as far as they stand in the repository.
 
 use anyhow::Result;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
+use super::argo_values::{self, Application};
 use super::chart_files::merged;
+use super::fleet;
 use crate::model::repo_path::{RepoPath, resolved};
 use crate::model::tree::{Tree, read_text};
 use crate::pins::Pin;
+use crate::yaml::Route;
 
 /// Kustomizations in kustomizations are followed so far.
 const MOST_DEPTH: usize = 5;
@@ -23,16 +26,115 @@ pub struct ReleaseValues {
     pub values: Value,
 }
 
-/// Finds the release of a pin. Nothing where it isn't in the pin's file or its kustomization, or where a part of its values stands elsewhere: half of them would be judged wrongly.
-///
-/// Source: helm-controller puts `valuesFrom` in their order below `values`; Argo CD `valueFiles` below `values` and `valuesObject`.
+/// A release as the repository describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Described {
+    /// The object that deploys it.
+    pub owner: Owner,
+    /// The release's name.
+    pub release: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// The chart, as the object names it.
+    pub source: Form,
+    /// Where its values stand, each winning over those before it.
+    pub layers: Vec<Layer>,
+    /// Names of values that are set over all layers, as Helm's `--set` takes them: `a.b[0].c`.
+    pub overrides: Vec<String>,
+    /// Its values; nothing where a part of them stands elsewhere.
+    pub values: Option<Value>,
+    /// The pin by which it was found.
+    pub pin: Pin,
+}
+
+/// The object that deploys a release.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner {
+    /// Whose object it is.
+    pub controller: Controller,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// A GitOps controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Controller {
+    /// Flux: a HelmRelease.
+    Flux,
+    /// Argo CD: an Application.
+    Argo,
+}
+
+/// How the controller gets the chart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// Flux: an OCIRepository of this name, by `chartRef`. helm-controller adds a digest to the chart's version then.
+    OciRepository(String),
+    /// Flux: a HelmRepository of this name, by `spec.chart`.
+    HelmRepository(String),
+    /// Anything else.
+    Other,
+}
+
+/// A place where values of a release stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// The file.
+    pub file: RepoPath,
+    /// The document in it, from 0.
+    pub document: usize,
+    /// The way to the values; they may not be there yet. They may be a text of YAML there.
+    pub route: Route,
+}
+
+impl Described {
+    /// The values as another tree has them in the same places. What stands in no layer counts as it does here.
+    ///
+    /// # Errors
+    /// When the repository can't be read.
+    pub fn read_again(&self, tree: &dyn Tree) -> Result<Option<Value>> {
+        let again = describe(tree, &self.pin)?;
+        Ok(again.and_then(|again| again.values))
+    }
+}
+
+impl Layer {
+    pub(super) fn whole(file: RepoPath) -> Self {
+        Self {
+            file,
+            document: 0,
+            route: Route::root(),
+        }
+    }
+}
+
+/// Finds the values of a pin's release. Nothing where it isn't in the pin's file or its kustomization, or where a part of its values stands elsewhere: half of them would be judged wrongly.
 ///
 /// # Errors
 /// When the repository can't be read.
 pub fn of(tree: &dyn Tree, pin: &Pin) -> Result<Option<ReleaseValues>> {
+    let described = describe(tree, pin)?;
+    Ok(described.and_then(|one| {
+        Some(ReleaseValues {
+            values: one.values?,
+            release: one.release,
+            namespace: one.namespace,
+        })
+    }))
+}
+
+/// Finds the release of a pin, in the pin's file or its kustomization, or as the layout of the repository says.
+///
+/// Source: helm-controller puts `valuesFrom` in their order below `values`. Of Argo CD see `argo_values.rs`.
+///
+/// # Errors
+/// When the repository can't be read.
+pub fn describe(tree: &dyn Tree, pin: &Pin) -> Result<Option<Described>> {
     let object = pin.object.as_deref().unwrap_or_default();
     let Some((kind, name)) = object.split_once('/') else {
-        return Ok(None);
+        return fleet::describe(tree, pin);
     };
     let name = name.rsplit('/').next().unwrap_or_default();
     let mut found = Found::default();
@@ -41,8 +143,8 @@ pub fn of(tree: &dyn Tree, pin: &Pin) -> Result<Option<ReleaseValues>> {
         found.file(tree, &pin.file)?;
     }
     let release = match kind {
-        "HelmRelease" => found.flux(tree, &|one| text(one, "/metadata/name") == name)?,
-        "OCIRepository" => found.flux(tree, &|one| {
+        "HelmRelease" => found.flux(tree, pin, &|one| text(one, "/metadata/name") == name)?,
+        "OCIRepository" => found.flux(tree, pin, &|one| {
             text(one, "/spec/chartRef/name") == name
                 && text(one, "/spec/chartRef/kind") == "OCIRepository"
         })?,
@@ -63,13 +165,20 @@ fn is_name(text: &str) -> bool {
         && is_end(text.chars().last())
 }
 
+/// An object and where it stands.
+struct Object {
+    file: RepoPath,
+    document: usize,
+    value: Value,
+}
+
 /// Objects and generated ConfigMaps, those of bases first.
 #[derive(Default)]
 struct Found {
     /// Folders whose kustomization was read: a circle ends, and a diamond is read once.
     folders: Vec<Option<RepoPath>>,
     files: Vec<RepoPath>,
-    objects: Vec<Value>,
+    objects: Vec<Object>,
     /// Name and key of a generated ConfigMap, and its file.
     generated: Vec<(String, String, RepoPath)>,
 }
@@ -107,7 +216,12 @@ impl Found {
         }
         if let Some(text) = read_text(tree, path)? {
             self.files.push(path.clone());
-            self.objects.extend(documents(&text));
+            let objects = numbered(&text).map(|(document, value)| Object {
+                file: path.clone(),
+                document,
+                value,
+            });
+            self.objects.extend(objects);
         }
         Ok(())
     }
@@ -127,20 +241,35 @@ impl Found {
         }
     }
 
-    /// The values of a HelmRelease: its base, and what overlays say over it.
-    fn flux(&self, tree: &dyn Tree, is: &dyn Fn(&Value) -> bool) -> Result<Option<ReleaseValues>> {
-        let releases = self
-            .objects
-            .iter()
-            .filter(|one| text(one, "/kind") == "HelmRelease");
-        let Some(release) = releases
-            .filter(|one| is(one))
-            .cloned()
-            .reduce(|base, over| merged(base, &over))
+    /// The objects of a kind, those of bases first.
+    fn of_kind<'f>(&'f self, kind: &'f str) -> impl DoubleEndedIterator<Item = &'f Object> {
+        let is = move |one: &&Object| text(&one.value, "/kind") == kind;
+        self.objects.iter().filter(is)
+    }
+
+    /// A HelmRelease: its base, and what overlays say over it.
+    fn flux(
+        &self,
+        tree: &dyn Tree,
+        pin: &Pin,
+        is: &dyn Fn(&Value) -> bool,
+    ) -> Result<Option<Described>> {
+        let Some(name) = self
+            .of_kind("HelmRelease")
+            .find(|one| is(&one.value))
+            .map(|one| text(&one.value, "/metadata/name").to_owned())
         else {
             return Ok(None);
         };
-        let mut values = Value::Object(Map::new());
+        let parts: Vec<&Object> = self
+            .of_kind("HelmRelease")
+            .filter(|one| text(&one.value, "/metadata/name") == name)
+            .collect();
+        let values = parts.iter().map(|one| one.value.clone());
+        let release = values.reduce(|base, over| merged(base, &over));
+        let release = release.unwrap_or_default();
+        let mut layers = Vec::new();
+        let mut values = Some(Value::Object(Map::new()));
         let sources = release
             .pointer("/spec/valuesFrom")
             .and_then(Value::as_array);
@@ -151,115 +280,115 @@ impl Found {
             };
             let found = self.config_map(tree, text(source, "/name"), key)?;
             let is_map = text(source, "/kind") == "ConfigMap" && source.get("targetPath").is_none();
-            let (Some(part), true) = (found, is_map) else {
-                return Ok(None);
-            };
-            values = merged(values, &part);
+            match found {
+                Some((part, layer)) if is_map => {
+                    values = values.map(|values| merged(values, &part));
+                    layers.extend(layer);
+                }
+                _ => values = None,
+            }
         }
         if let Some(own) = release.pointer("/spec/values") {
-            values = merged(values, own);
+            values = values.map(|values| merged(values, own));
         }
-        let name = text(&release, "/metadata/name");
+        let has_values = |one: &&Object| one.value.pointer("/spec/values").is_some();
+        let mut own: Vec<&Object> = parts.iter().copied().filter(has_values).collect();
+        // What lies nearest to the pin is this release's alone, a base may be that of others. Without any values there
+        // is one place where they can be made.
+        let nearest = parts.last().filter(|one| !has_values(one));
+        if layers.is_empty() || !own.is_empty() {
+            own.extend(nearest);
+        }
+        layers.extend(own.into_iter().map(|one| Layer {
+            file: one.file.clone(),
+            document: one.document,
+            route: Route::root().key("spec").key("values"),
+        }));
         let target = text(&release, "/spec/targetNamespace");
-        let (full, namespace) = if target.is_empty() {
-            (name.to_owned(), text(&release, "/metadata/namespace"))
+        let namespace = text(&release, "/metadata/namespace");
+        let (full, installed_in) = if target.is_empty() {
+            (name.clone(), namespace)
         } else {
             (format!("{target}-{name}"), target)
         };
         let said = text(&release, "/spec/releaseName");
-        Ok(Some(ReleaseValues {
+        let source = match text(&release, "/spec/chart/spec/sourceRef/kind") {
+            "HelmRepository" => {
+                Form::HelmRepository(text(&release, "/spec/chart/spec/sourceRef/name").to_owned())
+            }
+            _ if text(&release, "/spec/chartRef/kind") == "OCIRepository" => {
+                Form::OciRepository(text(&release, "/spec/chartRef/name").to_owned())
+            }
+            _ => Form::Other,
+        };
+        Ok(Some(Described {
             release: if said.is_empty() {
                 full
             } else {
                 said.to_owned()
             },
-            namespace: namespace.to_owned(),
+            namespace: installed_in.to_owned(),
+            owner: Owner {
+                controller: Controller::Flux,
+                namespace: namespace.to_owned(),
+                name,
+            },
+            source,
+            layers,
+            overrides: Vec::new(),
             values,
+            pin: pin.clone(),
         }))
     }
 
-    fn config_map(&self, tree: &dyn Tree, name: &str, key: &str) -> Result<Option<Value>> {
+    /// The values in a ConfigMap, and where they can be edited.
+    fn config_map(
+        &self,
+        tree: &dyn Tree,
+        name: &str,
+        key: &str,
+    ) -> Result<Option<(Value, Option<Layer>)>> {
         let mut generated = self.generated.iter().rev();
         let file = generated.find(|(map, known, _)| map == name && known == key);
         if let Some((_, _, path)) = file {
-            return Ok(read_text(tree, path)?.and_then(|text| values_of(&text)));
+            let values = read_text(tree, path)?.and_then(|text| values_of(&text));
+            return Ok(values.map(|values| (values, Some(Layer::whole(path.clone())))));
         }
-        let map = self
-            .objects
-            .iter()
-            .rfind(|one| text(one, "/kind") == "ConfigMap" && text(one, "/metadata/name") == name);
-        let data = map.and_then(|map| map.get("data")?.get(key)?.as_str());
-        Ok(data.and_then(values_of))
+        let mut maps = self.of_kind("ConfigMap").rev();
+        let map = maps.find(|one| text(&one.value, "/metadata/name") == name);
+        let data = map.and_then(|map| map.value.get("data")?.get(key)?.as_str());
+        Ok(data.and_then(values_of).map(|values| (values, None)))
     }
 }
 
-fn argo(tree: &dyn Tree, pin: &Pin, found: &Found, name: &str) -> Result<Option<ReleaseValues>> {
-    let application = found
-        .objects
-        .iter()
-        .rfind(|one| text(one, "/kind") == "Application" && text(one, "/metadata/name") == name);
-    let Some(spec) = application.and_then(|one| one.get("spec")) else {
-        return Ok(None);
-    };
-    let sources = spec.get("sources").and_then(Value::as_array);
-    let mut sources = sources.into_iter().flatten().chain(spec.get("source"));
-    let chart = pin.chart.as_deref().unwrap_or_default();
-    let Some(source) = sources.find(|source| text(source, "/chart") == chart) else {
-        return Ok(None);
-    };
-    let nothing = Value::Object(Map::new());
-    let helm = source.get("helm").unwrap_or(&nothing);
-    let mut values = nothing.clone();
-    for file in strings(helm, "valueFiles") {
-        // `$ref/path` is a file of a repository, and here of this one; any other is the chart's own.
-        let path = file.strip_prefix('$').and_then(|rest| rest.split_once('/'));
-        let path = path.and_then(|(_, path)| RepoPath::parse(path).ok());
-        let part = match path {
-            Some(path) => read_text(tree, &path)?.and_then(|text| values_of(&text)),
-            None => None,
-        };
-        let Some(part) = part else {
-            return Ok(None);
-        };
-        values = merged(values, &part);
+fn argo(tree: &dyn Tree, pin: &Pin, found: &Found, name: &str) -> Result<Option<Described>> {
+    let mut applications = found.of_kind("Application").rev();
+    match applications.find(|one| text(&one.value, "/metadata/name") == name) {
+        Some(found) => {
+            let application = Application {
+                file: &found.file,
+                document: found.document,
+                value: &found.value,
+            };
+            argo_values::describe(tree, pin, &application, name)
+        }
+        None => Ok(None),
     }
-    if helm.get("parameters").is_some() || helm.get("fileParameters").is_some() {
-        return Ok(None);
-    }
-    if let Some(part) = helm
-        .get("values")
-        .and_then(Value::as_str)
-        .and_then(values_of)
-    {
-        values = merged(values, &part);
-    }
-    if let Some(part) = helm.get("valuesObject") {
-        values = merged(values, part);
-    }
-    let release = match text(helm, "/releaseName") {
-        "" => name,
-        said => said,
-    };
-    Ok(Some(ReleaseValues {
-        release: release.to_owned(),
-        namespace: text(spec, "/destination/namespace").to_owned(),
-        values,
-    }))
 }
 
-fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     let found = value.pointer(pointer).and_then(Value::as_str);
     found.unwrap_or_default()
 }
 
-fn strings(value: &Value, key: &str) -> Vec<String> {
+pub(super) fn strings(value: &Value, key: &str) -> Vec<String> {
     let list = value.get(key).and_then(Value::as_array);
     let texts = list.into_iter().flatten().filter_map(Value::as_str);
     texts.map(str::to_owned).collect()
 }
 
 /// Values are a mapping; an empty file has none.
-fn values_of(text: &str) -> Option<Value> {
+pub(super) fn values_of(text: &str) -> Option<Value> {
     match serde_yaml::from_str(text).ok()? {
         Value::Null => Some(Value::Object(Map::new())),
         value @ Value::Object(_) => Some(value),
@@ -268,10 +397,18 @@ fn values_of(text: &str) -> Option<Value> {
 }
 
 /// The documents that can be read.
-fn documents(text: &str) -> Vec<Value> {
-    serde_yaml::Deserializer::from_str(text)
-        .filter_map(|document| Value::deserialize(document).ok())
-        .collect()
+pub(super) fn documents(text: &str) -> Vec<Value> {
+    numbered(text).map(|(_, value)| value).collect()
+}
+
+/// The documents that can be read, by their place in the file.
+fn numbered(text: &str) -> impl Iterator<Item = (usize, Value)> {
+    // A template that isn't YAML is read with the same error for ever: there are never more documents than marks of them.
+    let is_mark = |line: &&str| line.starts_with("---") || line.starts_with("...");
+    let most = text.lines().filter(is_mark).count() + 1;
+    let all = serde_yaml::Deserializer::from_str(text).take(most);
+    all.enumerate()
+        .filter_map(|(at, document)| Some((at, Value::deserialize(document).ok()?)))
 }
 
 /// A path of a kustomization as a file or folder of the repository.
@@ -280,76 +417,5 @@ fn place(folder: Option<&RepoPath>, path: &str) -> Option<RepoPath> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::tree::{Entry, MapTree};
-    use crate::pins::look;
-    use serde_json::json;
-
-    fn values(files: &[(&str, &str)]) -> Option<ReleaseValues> {
-        let path = |path: &str| RepoPath::parse(path).unwrap();
-        let tree = MapTree(
-            files
-                .iter()
-                .map(|(name, text)| (path(name), Entry::File(text.as_bytes().to_vec())))
-                .collect(),
-        );
-        let (file, content) = files[0];
-        let mut pin = look(&path(file), content).pins.remove(0);
-        pin.chart = Some("web".to_owned());
-        of(&tree, &pin).unwrap()
-    }
-
-    #[test]
-    fn values_of_an_overlay_are_those_of_its_base_and_its_own() {
-        let found = values(&[
-            ("prod/pin.yaml", "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web}\nspec: {chart: {spec: {version: 1.0.0}}}\n"),
-            ("prod/kustomization.yaml", "resources: [../base]\npatches: [{path: pin.yaml}]\nconfigMapGenerator:\n- {name: web-values, behavior: merge, files: [cluster.yaml=values.yaml]}\n"),
-            ("prod/values.yaml", "replicas: 3\n"),
-            ("base/kustomization.yaml", "resources: [release.yaml]\nconfigMapGenerator:\n- {name: web-values, files: [values.yaml]}\n"),
-            ("base/values.yaml", "replicas: 1\nport: 80\n"),
-            ("base/release.yaml", "kind: HelmRelease\nmetadata: {name: web, namespace: flux-system}\nspec:\n  targetNamespace: shop\n  valuesFrom:\n  - {kind: ConfigMap, name: web-values}\n  - {kind: ConfigMap, name: web-values, valuesKey: cluster.yaml}\n  values: {debug: true}\n"),
-        ])
-        .unwrap();
-        assert_eq!(
-            found.values,
-            json!({"replicas": 3, "port": 80, "debug": true})
-        );
-        assert_eq!(
-            (found.release.as_str(), found.namespace.as_str()),
-            ("shop-web", "shop")
-        );
-    }
-
-    #[test]
-    fn values_of_an_application_stand_in_files_and_in_itself() {
-        let application = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec:\n  destination: {namespace: shop}\n  sources:\n  - repoURL: r.example.org/x\n    chart: web\n    targetRevision: 1.0.0\n    helm:\n      releaseName: front\n      valueFiles: [$values/apps/values.yaml]\n      values: 'a: 2'\n      valuesObject: {b: 3}\n  - {repoURL: https://git.example.org/x, ref: values, targetRevision: main}\n";
-        let found = values(&[
-            ("web.yaml", application),
-            ("apps/values.yaml", "a: 1\nc: 1\n"),
-        ])
-        .unwrap();
-        assert_eq!(found.values, json!({"a": 2, "b": 3, "c": 1}));
-        assert_eq!(found.release, "front");
-        assert_eq!(values(&[("web.yaml", application)]), None);
-    }
-
-    #[test]
-    fn half_of_the_values_is_nothing() {
-        let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web}\nspec:\n  chart: {spec: {chart: web, version: 1.0.0}}\n  valuesFrom: [{kind: Secret, name: more}]\n";
-        assert_eq!(values(&[("web.yaml", release)]), None);
-        let odd = release.replace(
-            "valuesFrom: [{kind: Secret, name: more}]",
-            "releaseName: --post-renderer=sh",
-        );
-        assert_eq!(values(&[("web.yaml", &odd)]), None);
-    }
-
-    #[test]
-    fn a_circle_of_kustomizations_ends() {
-        let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: a}\nspec: {chart: {spec: {chart: web, version: 1.0.0}}, values: {a: 1}}\n";
-        let many = format!("resources: [{}web.yaml]\n", "., ../k, ".repeat(40));
-        let found = values(&[("k/web.yaml", release), ("k/kustomization.yaml", &many)]);
-        assert_eq!(found.unwrap().values, json!({"a": 1}));
-    }
-}
+#[path = "tests_release_values.rs"]
+mod tests;

@@ -81,6 +81,20 @@ pub fn edited(request: &Request, change: &Change) -> Option<Edit> {
     let is_own_text = marker
         .as_ref()
         .is_some_and(|marker| marker.text == digest(&text));
+    // A recovery that brings the same keeps the evidence that it was opened with: a Job that is tried again has another date and log.
+    let is_same_recovery = change.key.starts_with("recover ")
+        && marker.as_ref().is_some_and(|marker| {
+            marker.content == wanted.content
+                && marker.versions == wanted.versions
+                && !marker.unfinished
+        });
+    if is_same_recovery && is_own_text {
+        let edit = Edit {
+            labels: labels(request, marker.as_ref(), change),
+            ..Edit::default()
+        };
+        return (edit != Edit::default()).then_some(edit);
+    }
     let body = if is_own_text { text_of(change) } else { text };
     let is_same_body = marker.as_ref() == Some(&wanted);
     let edit = Edit {

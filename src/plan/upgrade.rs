@@ -1,6 +1,6 @@
 //! The planner of `upgrade`: pins of one chart moved to other versions, as one change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 
@@ -158,31 +158,10 @@ fn lock_hindrance(tree: &dyn Tree, pin: &Pin) -> Result<Option<String>> {
 /// # Errors
 /// When a file can't be read, or a pin can't be moved without another change.
 pub fn plan(tree: &dyn Tree, bundle: &Bundle, sections: &[Section], base: &str) -> Result<Change> {
-    let mut by_file: BTreeMap<&RepoPath, Vec<&Move>> = BTreeMap::new();
-    for one in &bundle.moves {
-        by_file.entry(&one.pin.file).or_default().push(one);
-    }
-    let mut files = Vec::new();
-    for (path, moves) in by_file {
-        files.extend(moved(tree, path, &moves, &bundle.name)?);
-    }
-    files.sort_by(|one: &FileChange, other| one.path.cmp(&other.path));
+    let files = moved_files(tree, bundle)?;
     let (key, title) = (bundle.key(), bundle.title());
     let text = body(&bundle.moves, &bundle.kept);
-    let mut versions: Vec<&str> = bundle
-        .moves
-        .iter()
-        .map(|one| one.version.as_str())
-        .collect();
-    versions.sort_unstable();
-    versions.dedup();
-    let mut trailers = vec![(KEY_TRAILER.to_owned(), key.clone())];
-    trailers.extend(
-        versions
-            .iter()
-            .map(|v| (VERSION_TRAILER.to_owned(), (*v).to_owned())),
-    );
-    trailers.push((DIGEST_TRAILER.to_owned(), digest(files.iter())));
+    let trailers = trailers(bundle, &files);
     Ok(Change {
         branch: bundle.branch(),
         base: base.to_owned(),
@@ -197,6 +176,38 @@ pub fn plan(tree: &dyn Tree, bundle: &Bundle, sections: &[Section], base: &str) 
         labels: vec!["dependencies".to_owned()],
         files,
     })
+}
+
+/// What the commit of a bundle says of it: its key, the versions that it brings, and the digest of its files.
+pub(super) fn trailers(bundle: &Bundle, files: &[FileChange]) -> Vec<(String, String)> {
+    let versions = bundle.moves.iter().map(|one| one.version.as_str());
+    let versions: BTreeSet<&str> = versions.collect();
+    let versions = versions
+        .into_iter()
+        .map(|version| (VERSION_TRAILER.to_owned(), version.to_owned()));
+    let key = (KEY_TRAILER.to_owned(), bundle.key());
+    let digest = (DIGEST_TRAILER.to_owned(), digest(files.iter()));
+    std::iter::once(key)
+        .chain(versions)
+        .chain([digest])
+        .collect()
+}
+
+/// The files of a bundle with its pins moved, by path.
+///
+/// # Errors
+/// When a file can't be read, or a pin can't be moved without another change.
+pub(super) fn moved_files(tree: &dyn Tree, bundle: &Bundle) -> Result<Vec<FileChange>> {
+    let mut by_file: BTreeMap<&RepoPath, Vec<&Move>> = BTreeMap::new();
+    for one in &bundle.moves {
+        by_file.entry(&one.pin.file).or_default().push(one);
+    }
+    let mut files = Vec::new();
+    for (path, moves) in by_file {
+        files.extend(moved(tree, path, &moves, &bundle.name)?);
+    }
+    files.sort_by(|one: &FileChange, other| one.path.cmp(&other.path));
+    Ok(files)
 }
 
 /// One file with its pins moved, and the lock that has to follow it.
@@ -250,7 +261,7 @@ fn moved(tree: &dyn Tree, path: &RepoPath, moves: &[&Move], name: &str) -> Resul
 }
 
 /// A request's text with its further parts.
-fn with_sections(text: &str, sections: &[Section]) -> String {
+pub(super) fn with_sections(text: &str, sections: &[Section]) -> String {
     let mut body = text.to_owned();
     for section in sections {
         let Section {
@@ -268,8 +279,8 @@ fn with_sections(text: &str, sections: &[Section]) -> String {
     body
 }
 
-/// What moves, what stays, and what to read before.
-fn body(moves: &[Move], kept: &[Kept]) -> String {
+/// Which pin gets what, as a table.
+pub(super) fn moves_table(moves: &[Move]) -> String {
     let mut text = "| chart | pin | from | to |\n| --- | --- | --- | --- |\n".to_owned();
     for Move {
         pin,
@@ -294,6 +305,12 @@ fn body(moves: &[Move], kept: &[Kept]) -> String {
             cell(&to)
         ));
     }
+    text
+}
+
+/// What moves, what stays, and what to read before.
+fn body(moves: &[Move], kept: &[Kept]) -> String {
+    let mut text = moves_table(moves);
     let notes = notes(moves);
     if !notes.is_empty() {
         text.push_str("\nTo know:\n\n");

@@ -89,6 +89,20 @@ impl Terminal<'_> {
     }
 }
 
+/// Asks a question that is answered by yes or no; no is the default.
+///
+/// # Errors
+/// When the dialogue is ended.
+pub fn confirm(question: &str) -> Result<bool> {
+    let asked = Confirm::with_theme(&theme())
+        .with_prompt(question)
+        .default(false)
+        .interact();
+    Ok(asked.map_err(|why| {
+        Problem::failed(format!("the dialogue was ended: {why}")).hint("nothing was written")
+    })?)
+}
+
 /// Asks for the layout.
 ///
 /// # Errors

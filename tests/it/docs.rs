@@ -5,13 +5,14 @@ use std::path::Path;
 
 use crate::env::TestEnv;
 
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "README.md",
     "docs/architecture.md",
     "docs/layouts.md",
     "docs/secrets.md",
     "docs/pins.md",
     "docs/upgrades.md",
+    "docs/recovery.md",
     "docs/delivery.md",
     "docs/json.md",
     "docs/limits.md",
@@ -19,7 +20,7 @@ const PAGES: [&str; 10] = [
 ];
 
 /// Flags of other programs that the pages mention.
-const FOREIGN: [&str; 8] = [
+const FOREIGN: [&str; 9] = [
     "--bench",
     "--fetch-cert",
     "--release",
@@ -28,6 +29,7 @@ const FOREIGN: [&str; 8] = [
     "--feature-gates",
     "--no-verify",
     "--warmup",
+    "--unshallow",
 ];
 
 fn page(name: &str) -> String {
@@ -163,6 +165,7 @@ fn known_flags(env: &TestEnv) -> BTreeSet<String> {
         &["schema", "--help"],
         &["pins", "--help"],
         &["upgrade", "--help"],
+        &["recover", "--help"],
         &["bot", "run", "--help"],
         &["secrets", "list", "--help"],
         &["secrets", "apply", "--help"],
@@ -220,7 +223,7 @@ fn help_says_what_each_command_does() {
     let env = TestEnv::new();
     let help = env.expect(0, &["--help"]).stdout;
     for command in [
-        "init", "layouts", "schema", "pins", "upgrade", "bot", "secrets",
+        "init", "layouts", "schema", "pins", "upgrade", "recover", "bot", "secrets",
     ] {
         assert!(help.contains(&format!("  {command}")), "{help}");
     }

@@ -532,7 +532,7 @@ fn a_policy_in_a_folder_adds_to_the_one_above_and_what_meets_nothing_is_told() {
     let told = env.expect(0, &["-C", "repo", "upgrade", "--versions", "versions.yaml"]);
     assert!(
         told.stderr
-            .contains("`.haptic-scaffold.yaml` has changes that aren't committed"),
+            .contains("`.haptic-scaffold.yaml` in the work tree is another than"),
         "{}",
         told.stderr
     );

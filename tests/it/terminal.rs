@@ -94,3 +94,45 @@ fn with_yes_nothing_is_asked_on_a_terminal() {
     let all = terminal.exp_eof().expect("ends");
     assert!(all.contains("commit "), "{all}");
 }
+
+#[test]
+fn what_git_proposes_is_recorded_after_a_yes_alone() {
+    let env = TestEnv::new();
+    env.expect(
+        0,
+        &[
+            "init",
+            "out",
+            "--layout",
+            "flux-cluster",
+            "--chart-version",
+            "0.2.1",
+            "--yes",
+        ],
+    );
+    env.write("versions.yaml", "haptic: [0.2.1, 0.2.2]\n");
+    let recover = ["-C", "out", "recover", "--versions", "versions.yaml"];
+    let branches = || env.git("out", &["branch", "--list", "haptic-scaffold/*"]);
+    // Enter alone is a no.
+    for (answer, is_made) in [("\r", false), ("n", false), ("y", true)] {
+        let mut terminal = session(&env, &recover);
+        terminal
+            .exp_string("Was haptic 0.2.1 rejected?")
+            .expect("is asked");
+        terminal.send(answer).expect("sends");
+        terminal.flush().expect("sends");
+        let rest = terminal.exp_eof().expect("ends");
+        assert_eq!(!branches().is_empty(), is_made, "{answer:?}: {rest}");
+    }
+    let made = env.git(
+        "out",
+        &[
+            "show",
+            "haptic-scaffold/recover-haptic:.haptic-scaffold.yaml",
+        ],
+    );
+    assert!(made.contains("version: 0.2.1"), "{made}");
+    // `--yes` takes defaults, and this question's is no.
+    let run = env.expect(2, &[&recover[..], &["--yes"]].concat());
+    assert!(run.stderr.contains("--rejected 0.2.1"), "{}", run.stderr);
+}

@@ -384,3 +384,33 @@ fn the_pins_of_fleets_are_the_charts_wherever_its_source_stands() {
         );
     }
 }
+
+#[test]
+fn a_recovery_that_was_squashed_holds_nothing_up() {
+    let env = repo(&[("haptic", "0.2.1")]);
+    let versions = [
+        "recover",
+        "--rejected",
+        "0.2.1",
+        "--to",
+        "0.2.2",
+        "--offline",
+    ];
+    env.expect(0, &[&["-C", "repo"][..], &versions].concat());
+    env.write("versions.yaml", "haptic: [0.2.1, 0.2.2, 0.2.3, 0.2.4]\n");
+    let waits = upgrade(&env, &[], 0);
+    assert_eq!(titles(&waits), [""; 0]);
+    assert!(
+        waits.to_string().contains("waits for its recovery"),
+        "{waits}"
+    );
+    env.git(
+        "repo",
+        &["merge", "-q", "--squash", "haptic-scaffold/recover-haptic"],
+    );
+    env.git("repo", &["commit", "-qm", "Squashed"]);
+    // What comes after it changes the file again, so that the leftover branch looks like one that is still to come.
+    let file = env.read("repo/apps/haptic.yaml").replace("0.2.2", "0.2.3");
+    commit(&env, &[("apps/haptic.yaml", &file)]);
+    assert_eq!(titles(&upgrade(&env, &[], 0)), ["Upgrade haptic to 0.2.4"]);
+}

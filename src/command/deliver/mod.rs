@@ -149,12 +149,7 @@ impl<'a> Delivery<'a> {
                 .for_each(|change| stays(&change, why.clone()));
         }
         for change in &mut *changes {
-            let labels = self.policy.labels.iter();
-            let new: Vec<String> = labels
-                .filter(|label| !change.labels.contains(label))
-                .cloned()
-                .collect();
-            change.labels.extend(new);
+            change.label(&self.policy.labels);
         }
         // How many are open can't be asked where only pushes open them.
         let (Opening::Forge(lookups), Some(most)) = (&mut self.opening, self.policy.most_open)

@@ -1,7 +1,5 @@
 //! What earlier runs left that nothing asks for any more: requests that are superseded or no longer needed, and branches whose request has ended.
 
-use std::collections::BTreeSet;
-
 use anyhow::Result;
 use git2::{Oid, Repository};
 
@@ -13,21 +11,45 @@ use crate::git::remote::RefUpdate;
 use crate::git::remote::pushed::Outcome;
 use crate::git::target::move_tracking;
 use crate::model::request::{Request, State};
-use crate::plan::bundle::OFFERS;
+use crate::plan::bundle::{OFFERS, base_word};
 use crate::plan::marker::Marker;
 use crate::ui::Ui;
 
 /// What a run found out about all of a repository.
 pub struct Wanted<'a> {
-    /// Keys of what has something newer that stays: an older offer of it may be as good as ever.
-    pub staying: &'a BTreeSet<String>,
-    /// Whether any of some versions was rejected.
-    pub is_rejected: &'a dyn Fn(&[String]) -> bool,
+    /// Whether what has this key stays although something is newer: an older offer of it may be as good as ever.
+    pub stays: &'a dyn Fn(&str) -> bool,
+    /// Whether any of the versions that a change with this key offers was rejected.
+    pub is_rejected: &'a dyn Fn(&str, &[String]) -> bool,
     /// Whether everything was looked at and answered: only then nothing asks for what isn't asked for.
     pub is_all: bool,
 }
 
 impl Delivery<'_> {
+    /// Leaves those recoveries that an upgrade waits for: of the same base, and not closed by people.
+    ///
+    /// # Errors
+    /// When the forge can't be asked.
+    pub fn keep_awaited(&mut self, recoveries: &mut Vec<OldOffer>) -> Result<()> {
+        let base = (!self.reached.is_default()).then(|| base_word(&self.reached.base.0));
+        recoveries.retain(|one| one.key_and_base().1 == base.as_deref());
+        let Opening::Forge(lookups) = &mut self.opening else {
+            return Ok(());
+        };
+        let mut awaited = Vec::new();
+        for one in recoveries.drain(..) {
+            let requests = lookups
+                .of_branch(&one.branch)
+                .map_err(|why| why.problem())?;
+            let has = |state: State| requests.iter().any(|request| request.state == state);
+            if has(State::Open) || !has(State::Closed) {
+                awaited.push(one);
+            }
+        }
+        *recoveries = awaited;
+        Ok(())
+    }
+
     /// Closes what is superseded, and deletes branches of ours whose request was merged or closed.
     ///
     /// # Errors
@@ -99,16 +121,16 @@ impl Delivery<'_> {
             let (Some(marker), true, true) = (marked(request), wanted.is_all, is_upgrade) else {
                 return Ok(false);
             };
-            let may_hold =
-                wanted.staying.contains(&marker.key) && !(wanted.is_rejected)(&marker.versions);
-            if may_hold {
+            let is_rejected = (wanted.is_rejected)(&marker.key, &marker.versions);
+            // What the base has already waits for nothing.
+            let is_done = offer.as_ref().is_some_and(|offer| offer.is_in_base);
+            if (wanted.stays)(&marker.key) && !is_rejected && !is_done {
                 return Ok(false);
             }
             let Some(offer) = offer else {
                 ui.warn(&format!("{branch}: nothing asks for it any more, and it has a commit that isn't ours, so it is left alone: {}", request.url));
                 return Ok(false);
             };
-            let is_rejected = (wanted.is_rejected)(&marker.versions);
             // That nothing asks for it may be a file that can't be read now, or a source that has lost its list: no reason to close what people look at.
             let Some(note) = note(&offer, delivered, &base, is_rejected) else {
                 ui.notice(&format!(
@@ -122,6 +144,12 @@ impl Delivery<'_> {
                 withdraw(lookups.forge.as_ref(), request, &note).map_err(|why| why.problem())?;
             }
             return Ok(true);
+        }
+        // A recovery that people closed is a no to its version. What it says was rejected stays so, and stands nowhere else.
+        let is_recovery = branch.starts_with(&format!("{OFFERS}recover-"));
+        let is_merged = requests.iter().any(|one| one.state == State::Merged);
+        if is_recovery && !is_merged && offer.as_ref().is_some_and(|offer| !offer.is_in_base) {
+            return Ok(false);
         }
         // Whoever merged or closed it has seen this commit; one that came later is somebody's work, or an offer that has no request yet.
         let is_ended = requests.iter().any(|request| {
@@ -191,6 +219,9 @@ fn note(
         .filter_map(|one| one.request.as_ref())
         .filter(|told| is_open(told.verdict));
     match newer.find_map(|told| told.url.as_ref()) {
+        Some(url) if is_rejected => Some(format!(
+            "Its version was rejected. {url} goes forward from there."
+        )),
         Some(url) => Some(format!("Superseded by {url}.")),
         None if offer.is_in_base => Some(format!("`{base}` has this already.")),
         None if is_rejected => Some("Its version was rejected.".to_owned()),

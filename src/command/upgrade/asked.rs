@@ -18,7 +18,7 @@ use crate::plan::bundle::Move;
 use crate::plan::policy::ChartRule;
 use crate::plan::upgrade::is_haptic;
 
-impl Upgrade<'_> {
+impl Upgrade<'_, '_> {
     /// The tag that `--to` asks for, with or without the prefix that the pin has; of a range the newest one.
     pub(super) fn asked_of_git(
         &mut self,

@@ -12,7 +12,7 @@ use crate::model::tree::Tree;
 use crate::plan::bundle::OFFERS;
 
 /// The repository, and the commit and branch that offers are built on.
-pub(super) fn base_of(target: &Target) -> Result<(&Repository, Oid, String)> {
+pub(in crate::command) fn base_of(target: &Target) -> Result<(&Repository, Oid, String)> {
     let (
         Target::Existing(repository),
         Some(Head {
@@ -51,7 +51,7 @@ pub(super) fn base_of(target: &Target) -> Result<(&Repository, Oid, String)> {
 }
 
 /// Policies whose file in the work tree is another than the committed one, or not committed at all.
-pub(super) fn uncommitted(
+pub(in crate::command) fn uncommitted(
     repository: &Repository,
     tree: &dyn Tree,
     policies: &[(RepoPath, String)],

@@ -1,22 +1,22 @@
 //! `upgrade`: pins moved to newer versions, each chart by a commit on a branch of its own.
 
 mod asked;
-mod base;
-mod next;
+pub(super) mod base;
+pub(super) mod next;
 mod order;
-mod report;
-mod sections;
-mod subjects;
+pub(super) mod report;
+pub(super) mod sections;
+pub(super) mod subjects;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use git2::{Oid, Repository};
 
-use self::base::{base_of, uncommitted};
+use self::base::base_of;
 use self::next::Next;
 use self::order::Ceiling;
-use self::report::{as_json, shown, tell_old_offers, warn_left_alone};
+use self::report::{as_json, offered, shown, tell_old_offers, tell_uncommitted, warn_left_alone};
 use self::subjects::Subject;
 use super::author::Author;
 use super::deliver::access::Access;
@@ -30,11 +30,10 @@ use super::published::Published;
 use crate::cli::Common;
 use crate::cli::upgrade::UpgradeArgs;
 use crate::error::{ExitStatus, Problem};
-use crate::git::branches::{Offered, Rebuild, check_room, offer};
+use crate::git::branches::{Offered, OldOffer, Rebuild, check_room, offer};
 use crate::git::target::Target;
 use crate::git::trees::GitTree;
 use crate::model::env::Env;
-use crate::model::repo_path::RepoPath;
 use crate::model::tree::Tree;
 use crate::pins::{Kind, Pin};
 use crate::plan::bundle::{self, Bundle, Kept};
@@ -110,7 +109,9 @@ impl<'a> Round<'a> {
         let tree = GitTree::of(repository, Some(base))?;
         let found = from_tree(&tree)?;
         let config = common.config.as_ref().map(|file| world.folder.join(file));
-        let policies = Policies::read(&found.policies, config.as_deref())?;
+        let mut policies = Policies::read(&found.policies, config.as_deref())?;
+        let mut recoveries = policies.with_recoveries(repository, base)?;
+        let policies = policies;
         check_environments(arguments, &policies)?;
         let mut delivery = match delivery {
             Some((delivery, opens)) => {
@@ -118,11 +119,9 @@ impl<'a> Round<'a> {
             }
             None => None,
         };
-        let versions = arguments
-            .versions
-            .as_ref()
-            .map(|file| world.folder.join(file));
-        let registry = (!arguments.offline).then(|| world.registry());
+        if let Some(delivery) = &mut delivery {
+            delivery.keep_awaited(&mut recoveries)?;
+        }
         let mut upgrade = Upgrade {
             arguments,
             repository,
@@ -131,7 +130,9 @@ impl<'a> Round<'a> {
             policies: &policies,
             now: world.now,
             env: &world.env,
-            published: Published::new(versions.as_deref(), registry)?,
+            published: Published::asked(arguments.versions.as_deref(), arguments.offline, world)?,
+            is_by_hand: false,
+            recoveries,
             ceilings: BTreeMap::new(),
         };
         let mut planned = upgrade.planned(&found.joined.pins, base_name)?;
@@ -154,10 +155,7 @@ impl<'a> Round<'a> {
             check_room(repository, &planned.changes)?;
         }
         let author = Author::of(target, arguments.author.as_deref(), world)?;
-        let rebuild = match policies.requests.always_rebuild {
-            true => Rebuild::Always,
-            false => Rebuild::OnConflict,
-        };
+        let rebuild = Rebuild::of(&policies.requests);
         let offer =
             |change: &Change| offer(repository, change, (base, rebuild), &author.commit(world));
         let is_whole = arguments.charts.is_empty()
@@ -166,7 +164,7 @@ impl<'a> Round<'a> {
             && !upgrade.published.is_nobody();
         let is_all = is_whole && unasked.is_none();
         let (told, refused) = match &mut delivery {
-            None => (self.offered(&planned.changes, &offer)?, None),
+            None => (offered(&planned.changes, common.dry_run, &offer)?, None),
             Some(delivery) => {
                 let facts = Facts {
                     planned: &planned,
@@ -200,22 +198,6 @@ impl<'a> Round<'a> {
             lists: Vec::new(),
         })
     }
-
-    /// Commits changes, and leaves them here.
-    fn offered<'c>(
-        &self,
-        changes: &'c [Change],
-        offer: &dyn Fn(&Change) -> Result<Offered>,
-    ) -> Result<Vec<Delivered<'c>>> {
-        let offered = changes.iter().map(|change| {
-            Ok(Delivered {
-                change,
-                offered: (!self.common.dry_run).then(|| offer(change)).transpose()?,
-                request: None,
-            })
-        });
-        offered.collect()
-    }
 }
 
 /// What a run found out.
@@ -241,8 +223,8 @@ fn delivered<'c>(
     } = facts;
     let (told, mut refused) = delivery.deliver(repository, &planned.changes, offer, ui)?;
     let wanted = Wanted {
-        staying: &planned.staying,
-        is_rejected: &|versions| policies.have_rejected(versions),
+        stays: &|key| planned.staying.contains(key),
+        is_rejected: &|key, versions| policies.have_rejected(key, versions),
         // What was refused has no request that could take the place of an older one.
         is_all: facts.is_whole && facts.unasked.is_none() && refused.is_none(),
     };
@@ -265,19 +247,6 @@ fn delivered<'c>(
     Ok((told, refused))
 }
 
-fn tell_uncommitted(
-    repository: &Repository,
-    tree: &dyn Tree,
-    policies: &[(RepoPath, String)],
-    ui: &mut Ui,
-) {
-    for path in uncommitted(repository, tree, policies) {
-        ui.notice(&format!(
-            "`{path}` has changes that aren't committed: they don't count here"
-        ));
-    }
-}
-
 /// An environment that nobody knows would be nothing to do, silently.
 fn check_environments(arguments: &UpgradeArgs, policies: &Policies) -> Result<()> {
     let known = policies.environments();
@@ -297,7 +266,8 @@ fn check_environments(arguments: &UpgradeArgs, policies: &Policies) -> Result<()
     }
 }
 
-struct Upgrade<'a> {
+/// What pins can become: the facts of a run.
+pub(super) struct Upgrade<'a, 'w> {
     arguments: &'a UpgradeArgs,
     repository: &'a Repository,
     base: Oid,
@@ -305,7 +275,11 @@ struct Upgrade<'a> {
     policies: &'a Policies,
     now: i64,
     env: &'a Env,
-    published: Published<'a>,
+    pub(super) published: Published<'w>,
+    /// Whether somebody moves one chart to one version: neither time nor order is waited for.
+    is_by_hand: bool,
+    /// Recoveries that aren't merged yet.
+    recoveries: Vec<OldOffer>,
     /// What environments before leave, by chart, order and environment.
     ceilings: BTreeMap<(String, usize, Option<usize>), Ceiling>,
 }
@@ -337,7 +311,36 @@ impl Planned {
     }
 }
 
-impl Upgrade<'_> {
+impl<'a, 'w> Upgrade<'a, 'w> {
+    /// For pins that somebody moves to one version by hand: neither time nor order is waited for.
+    pub(super) fn by_hand(arguments: &'a UpgradeArgs, facts: By<'a, 'w>) -> Self {
+        Self {
+            arguments,
+            repository: facts.repository,
+            base: facts.base,
+            tree: facts.tree,
+            policies: facts.policies,
+            now: facts.world.now,
+            env: &facts.world.env,
+            published: facts.published,
+            is_by_hand: true,
+            recoveries: Vec::new(),
+            ceilings: BTreeMap::new(),
+        }
+    }
+}
+
+/// What pins that are moved by hand are looked at with.
+pub(super) struct By<'a, 'w> {
+    pub(super) repository: &'a Repository,
+    pub(super) base: Oid,
+    pub(super) tree: &'a dyn Tree,
+    pub(super) policies: &'a Policies,
+    pub(super) world: &'a World,
+    pub(super) published: Published<'w>,
+}
+
+impl Upgrade<'_, '_> {
     /// One change for each chart or group and environment that has something newer, and the pins that stay.
     fn planned(&mut self, pins: &[Pin], base: &str) -> Result<Planned> {
         let mut planned = Planned::default();

@@ -8,24 +8,30 @@ use super::asked::by_name;
 use super::order::{self, Ceiling};
 use super::subjects::{Subject, What};
 use crate::command::choice::{allowed, allowed_tag, versions_of};
+use crate::command::pin_history::version_of;
 use crate::command::published::Known;
 use crate::error::Problem;
+use crate::git::branches::OldOffer;
 use crate::model::chart::ChartRef;
 use crate::model::policy::Ranges;
-use crate::model::range::Range;
+use crate::model::range::{Range, lenient_version};
 use crate::pins::{Form, Newest, Pin, admitted, locked, moved};
-use crate::plan::bundle::Move;
+use crate::plan::bundle::{Bundle, Move, Verb, is_of_chart};
 use crate::plan::policy::ChartRule;
 use crate::plan::upgrade::{held, hindrance, lock_of};
 
-impl Upgrade<'_> {
+impl Upgrade<'_, '_> {
     /// What becomes of a pin, and the group that it moves with.
-    pub(super) fn next(&mut self, subject: &Subject, pin: &Pin) -> Result<(Next, Option<String>)> {
+    pub(in crate::command) fn next(
+        &mut self,
+        subject: &Subject,
+        pin: &Pin,
+    ) -> Result<(Next, Option<String>)> {
         let policy = self.policies.of(&pin.file);
         let environment = policy.environment(&pin.file);
         let named = environment.map(|index| &policy.environments[index].name);
         let is_named = named.is_some_and(|name| self.arguments.environments.contains(name));
-        if !self.arguments.environments.is_empty() && !is_named {
+        if !self.arguments.environments.is_empty() && !is_named && !self.is_by_hand {
             return Ok((Next::Nothing, None));
         }
         let mut rule = match subject.what.named() {
@@ -41,7 +47,8 @@ impl Upgrade<'_> {
             time: self.now,
         };
         // Who names an environment and a version means both.
-        let ceiling = if is_named && self.arguments.to.is_some() {
+        let is_meant = is_named && self.arguments.to.is_some();
+        let ceiling = if is_meant || self.is_by_hand {
             Ceiling::default()
         } else {
             // All pins of a chart in an environment have the same before them.
@@ -76,7 +83,10 @@ impl Upgrade<'_> {
             (None, What::Named) => Next::Nothing,
         };
         let is_held = rule.hold.is_some();
-        let next = match (next, hindrance.or(ceiling.wait)) {
+        let recovery = self
+            .recovery(subject, pin)
+            .filter(|_| self.arguments.to.is_none());
+        let next = match (next, hindrance.or(ceiling.wait).or(recovery)) {
             (Next::Moves(_), Some(why)) => Next::Stays(why),
             // What is held is held, whatever else is against it.
             (Next::Told(_), Some(why)) if is_held => Next::Told(why),
@@ -87,6 +97,29 @@ impl Upgrade<'_> {
             (next, _) => next,
         };
         Ok((next, group))
+    }
+
+    /// Why a pin waits that a recovery moves: two requests for it would be one too many.
+    fn recovery(&self, subject: &Subject, pin: &Pin) -> Option<String> {
+        let policy = self.policies.of(&pin.file);
+        let environment = policy.environment(&pin.file);
+        let own = Bundle {
+            verb: Verb::Recover,
+            name: subject.name.clone(),
+            environment: environment.map(|index| policy.environments[index].name.clone()),
+            ..Bundle::default()
+        };
+        let own = own.key();
+        let is_it = |one: &&OldOffer| {
+            let has_file = one.paths.iter().any(|path| *path == pin.file.as_str());
+            let is_there = one.key_and_base().0 == own;
+            is_of_chart(&one.key, &subject.name) && (has_file || is_there) && !is_past(pin, one)
+        };
+        let one = self.recoveries.iter().find(is_it)?;
+        Some(format!(
+            "waits for its recovery, which isn't merged yet: {}",
+            one.branch
+        ))
     }
 
     /// The newest version that the chart's rule allows. A source that can't be asked is told once for all of its pins.
@@ -117,7 +150,7 @@ impl Upgrade<'_> {
     }
 
     /// The version that the lock beside a `Chart.yaml` has.
-    pub(super) fn locked(&self, pin: &Pin) -> Result<Option<String>> {
+    pub(in crate::command) fn locked(&self, pin: &Pin) -> Result<Option<String>> {
         let lock = lock_of(self.tree, pin)?;
         Ok(lock.and_then(|(chart, lock)| locked(&chart, &lock, pin.span.start)))
     }
@@ -192,7 +225,7 @@ impl Upgrade<'_> {
     }
 }
 
-pub(super) fn tag_move(pin: &Pin, tag: String) -> Move {
+pub(in crate::command) fn tag_move(pin: &Pin, tag: String) -> Move {
     Move {
         pin: pin.clone(),
         chart: pin.chart.clone().unwrap_or_default(),
@@ -203,7 +236,7 @@ pub(super) fn tag_move(pin: &Pin, tag: String) -> Move {
 }
 
 /// A pin moved to a version: an exact one as its source writes it, a range as it is written itself.
-pub(super) fn move_to(
+pub(in crate::command) fn move_to(
     chart: &ChartRef,
     pin: &Pin,
     known: &[Known],
@@ -249,7 +282,7 @@ pub(super) fn move_to(
 }
 
 /// A range that stays, in a chart whose lock moves.
-pub(super) fn lock_move(chart: &ChartRef, pin: &Pin, version: &Version) -> Move {
+pub(in crate::command) fn lock_move(chart: &ChartRef, pin: &Pin, version: &Version) -> Move {
     Move {
         pin: pin.clone(),
         chart: chart.name.clone(),
@@ -285,7 +318,7 @@ fn digest_pair<'a>(pin: &Pin, pins: &'a [Pin]) -> Pair<'a> {
 }
 
 /// Whether a pin says which version there is. A tag beside its digest does, though the digest is what is read.
-pub(super) fn counts(pin: &Pin, pins: &[Pin]) -> bool {
+pub(in crate::command) fn counts(pin: &Pin, pins: &[Pin]) -> bool {
     match digest_pair(pin, pins) {
         Pair::None => pin.effective,
         Pair::TagOf => true,
@@ -328,7 +361,7 @@ fn is_same_object(one: &Pin, other: &Pin) -> bool {
 }
 
 /// What becomes of a pin.
-pub(super) enum Next {
+pub(in crate::command) enum Next {
     /// It gets this, and so may what belongs to it.
     Moves(Vec<Move>),
     /// It stays although something is newer, for this reason.
@@ -359,4 +392,17 @@ fn text_of(known: &[Known], version: &Version, pin: &Pin) -> String {
     } else {
         text
     }
+}
+
+/// Whether a pin has got to where a recovery leads. Its branch may be left over: one that was merged by squashing is in no history, and what came after it
+/// changed the same file.
+fn is_past(pin: &Pin, recovery: &OldOffer) -> bool {
+    let own = version_of(pin);
+    let is_reached = |text: &String| {
+        let version = lenient_version(text);
+        version
+            .zip(own.as_ref())
+            .is_some_and(|(version, own)| own.cmp_precedence(&version).is_ge())
+    };
+    !recovery.versions.is_empty() && recovery.versions.iter().all(is_reached)
 }

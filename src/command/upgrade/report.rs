@@ -6,16 +6,49 @@ use anyhow::Result;
 use git2::{Oid, Repository};
 use serde_json::{Map, Value, json};
 
+use super::base::uncommitted;
 use crate::cli::Common;
 use crate::command::deliver::told::{Delivered, Told};
 use crate::command::policies::Policies;
 use crate::git::branches::{Offered, offers};
+use crate::model::repo_path::RepoPath;
+use crate::model::tree::Tree;
 use crate::plan::bundle::Kept;
 use crate::plan::change::Change;
 use crate::ui::{Ui, diff};
 
+/// Commits changes, and leaves them here.
+pub(in crate::command) fn offered<'c>(
+    changes: &'c [Change],
+    is_dry: bool,
+    offer: &dyn Fn(&Change) -> Result<Offered>,
+) -> Result<Vec<Delivered<'c>>> {
+    let offered = changes.iter().map(|change| {
+        Ok(Delivered {
+            change,
+            offered: (!is_dry).then(|| offer(change)).transpose()?,
+            request: None,
+        })
+    });
+    offered.collect()
+}
+
+/// Policies that were edited and not committed don't count.
+pub(in crate::command) fn tell_uncommitted(
+    repository: &Repository,
+    tree: &dyn Tree,
+    policies: &[(RepoPath, String)],
+    ui: &mut Ui,
+) {
+    for path in uncommitted(repository, tree, policies) {
+        ui.notice(&format!(
+            "`{path}` in the work tree is another than in the commit that is built on: it doesn't count here"
+        ));
+    }
+}
+
 /// Branches that somebody works on.
-pub(super) fn warn_left_alone(told: &[Delivered<'_>], ui: &mut Ui) {
+pub(in crate::command) fn warn_left_alone(told: &[Delivered<'_>], ui: &mut Ui) {
     for one in told {
         let why = match &one.offered {
             Some(Offered::LeftAlone) => "has a commit that isn't ours",
@@ -30,7 +63,7 @@ pub(super) fn warn_left_alone(told: &[Delivered<'_>], ui: &mut Ui) {
 }
 
 /// Offers of earlier runs that nothing asks for any more: the version was rejected since, or the pin has moved.
-pub(super) fn tell_old_offers(
+pub(in crate::command) fn tell_old_offers(
     repository: &Repository,
     base: Oid,
     (changes, staying, policies): (&[Change], &BTreeSet<String>, &Policies),
@@ -38,7 +71,8 @@ pub(super) fn tell_old_offers(
 ) -> Result<()> {
     for old in offers(repository, base)? {
         let is_offered = changes.iter().any(|change| change.key == old.key);
-        let may_hold = staying.contains(&old.key) && !policies.have_rejected(&old.versions);
+        let may_hold =
+            staying.contains(&old.key) && !policies.have_rejected(&old.key, &old.versions);
         if !is_offered && !may_hold {
             ui.notice(&format!(
                 "{0}: it offers {1}, which nothing asks for any more: git branch -D {0}",
@@ -51,7 +85,7 @@ pub(super) fn tell_old_offers(
 }
 
 /// The word for what became of a branch.
-fn word(one: &Delivered<'_>) -> &'static str {
+pub(in crate::command) fn word(one: &Delivered<'_>) -> &'static str {
     match &one.offered {
         None if one.is_closed() => "closed",
         None => "would be offered",
@@ -62,23 +96,22 @@ fn word(one: &Delivered<'_>) -> &'static str {
     }
 }
 
+/// A change with what became of it, as scripts rely on it.
+pub(in crate::command) fn change_json(one: &Delivered<'_>) -> Value {
+    let commit = one.offered.as_ref().and_then(Offered::commit);
+    let mut json = one.change.to_json(commit);
+    json["branch_verdict"] = json!(word(one));
+    json["request"] = json!(one.request.as_ref().map(Told::to_json));
+    json
+}
+
 /// What scripts rely on.
-pub(super) fn as_json(
+pub(in crate::command) fn as_json(
     told: &[Delivered<'_>],
     kept: &[Kept],
     common: &Common,
 ) -> Map<String, Value> {
-    let changes: Vec<Value> = told
-        .iter()
-        .map(|one| {
-            let mut json = one
-                .change
-                .to_json(one.offered.as_ref().and_then(Offered::commit));
-            json["branch_verdict"] = json!(word(one));
-            json["request"] = json!(one.request.as_ref().map(Told::to_json));
-            json
-        })
-        .collect();
+    let changes: Vec<Value> = told.iter().map(change_json).collect();
     let kept: Vec<Value> = kept
         .iter()
         .map(|kept| json!({"place": kept.place, "why": kept.why}))
@@ -91,7 +124,7 @@ pub(super) fn as_json(
 }
 
 /// What people read.
-pub(super) fn shown(
+pub(in crate::command) fn shown(
     told: &[Delivered<'_>],
     kept: &[Kept],
     common: &Common,

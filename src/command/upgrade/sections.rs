@@ -14,13 +14,15 @@ use crate::helm;
 use crate::model::chart::ChartRef;
 use crate::model::env::Env;
 use crate::model::range::lenient_version;
-use crate::model::text;
+use crate::model::text::{self, fenced};
 use crate::model::tree::Tree;
 use crate::plan::bundle::{Bundle, Move};
 use crate::plan::chart_files::ChartFiles;
 use crate::plan::release_values::{self, ReleaseValues};
 use crate::plan::upgrade::{Section, is_haptic};
 
+/// The heading of what people watch.
+pub(in crate::command) const WATCH: &str = "What to watch";
 /// Of more versions between nobody reads the notes.
 const MOST_NOTES: usize = 5;
 /// Forges take texts of about 64 KiB at least; the rest of it stands beside.
@@ -29,7 +31,7 @@ const MOST_DIFF: usize = 30_000;
 const MOST_LINE: usize = 400;
 
 /// The parts for a bundle. What can't be had is left out, or said where it was to be expected.
-pub(super) fn of(
+pub(in crate::command) fn of(
     published: &mut Published<'_>,
     tree: &dyn Tree,
     env: &Env,
@@ -208,15 +210,6 @@ fn difference(old: &str, new: &str) -> String {
     )
 }
 
-/// A block of code that its own text can't end.
-fn fenced(language: &str, text: &str) -> String {
-    let mut fence = "```".to_owned();
-    while text.contains(&fence) {
-        fence.push('`');
-    }
-    format!("{fence}{language}\n{}\n{fence}\n", text.trim_end())
-}
-
 /// Rendered manifests with nothing of Secrets but that they are there. A document that can't be read may be one.
 fn without_secrets(manifests: &str) -> String {
     let mut kept = String::new();
@@ -275,7 +268,7 @@ fn watch(moves: &[Move]) -> Option<Section> {
     if moves.iter().any(|one| is_haptic(&one.pin)) {
         text.push_str("\nA Job judges HAPTIC's configuration before anything is rolled out: where it refuses the version, the old one goes on serving, and a higher version or corrected values are the way on. Never switch hooks off.\n");
     }
-    (!text.is_empty()).then(|| section("What to watch".to_owned(), text, false))
+    (!text.is_empty()).then(|| section(WATCH.to_owned(), text, false))
 }
 
 #[cfg(test)]

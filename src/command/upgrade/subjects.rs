@@ -12,17 +12,17 @@ use crate::model::chart::ChartRef;
 use crate::pins::{Kind, Pin, Source};
 
 /// Pins of one thing that has versions.
-pub(super) struct Subject {
+pub(in crate::command) struct Subject {
     /// Its name, or its address where others have the same name.
-    pub(super) name: String,
+    pub(in crate::command) name: String,
     /// What it is.
-    pub(super) what: What,
+    pub(in crate::command) what: What,
     /// Its pins, by file and place.
-    pub(super) pins: Vec<Pin>,
+    pub(in crate::command) pins: Vec<Pin>,
 }
 
 /// What has versions.
-pub(super) enum What {
+pub(in crate::command) enum What {
     /// A chart of a registry or a Helm repository.
     Chart(ChartRef),
     /// A chart that lies in the Git repository of this address, by its name there.
@@ -32,8 +32,16 @@ pub(super) enum What {
 }
 
 impl What {
+    /// The chart of a registry or a Helm repository.
+    pub(in crate::command) fn chart(&self) -> Option<&ChartRef> {
+        match self {
+            Self::Chart(chart) => Some(chart),
+            Self::Git(..) | Self::Named => None,
+        }
+    }
+
     /// The chart's name and its address.
-    pub(super) fn named(&self) -> Option<(&str, String)> {
+    pub(in crate::command) fn named(&self) -> Option<(&str, String)> {
         match self {
             Self::Chart(chart) => Some((&chart.name, chart.address())),
             Self::Git(address, name) => Some((name, address.clone())),
@@ -52,7 +60,7 @@ impl What {
 
 impl Subject {
     /// Whether it is what people call by this name.
-    fn is(&self, wanted: &str) -> bool {
+    pub(in crate::command) fn is(&self, wanted: &str) -> bool {
         let named = self.what.named();
         self.name == wanted
             || named.is_some_and(|(name, address)| {
@@ -65,7 +73,7 @@ impl Subject {
 ///
 /// # Errors
 /// When a name is of nothing here, or of more than one thing where one is needed.
-pub(super) fn wanted(
+pub(in crate::command) fn wanted(
     pins: &[Pin],
     arguments: &UpgradeArgs,
     groups: &dyn Fn(&Subject) -> BTreeSet<String>,
@@ -126,7 +134,8 @@ pub(super) fn wanted(
     Ok(all)
 }
 
-fn charts(pins: &[Pin]) -> Vec<Subject> {
+/// Everything in a repository that is known to have versions.
+pub(in crate::command) fn charts(pins: &[Pin]) -> Vec<Subject> {
     let mut by_address: BTreeMap<(String, String), (What, Vec<Pin>)> = BTreeMap::new();
     for pin in pins {
         let what = match (chart_of(pin), git_of(pin)) {

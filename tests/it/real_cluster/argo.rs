@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use haptic_scaffold::observe::{Phase, argo};
 use serde_json::{Value, json};
 
 use super::field::{Field, text, within};
@@ -74,6 +75,17 @@ fn argo_cd_goes_forward_after_a_version_that_is_rejected() {
         }
         Err(state(&found))
     });
+    let told = argo::application(&rejected, "haptic");
+    assert_eq!(
+        (told.phase, told.is_current),
+        (Phase::HookFailed, true),
+        "{rejected}"
+    );
+    assert_eq!(
+        told.attempted.map(|attempt| attempt.version).as_deref(),
+        Some("0.2.3")
+    );
+    assert_eq!(told.live.as_deref(), Some("0.2.2"));
     let hooks = jobs(&rejected, "Failed");
     assert_eq!(hooks, ["haptic-haptic-pre-rollout".to_owned()].into());
     assert_eq!(deployments(&field), before, "live objects were touched");
@@ -193,14 +205,19 @@ fn started(field: &Field, env: &TestEnv) {
     begun(field, env, &start);
 }
 
-/// Publishes the repository and starts it, on an Argo CD without any health check of Applications.
+/// Publishes the repository and starts it.
 pub fn begun(field: &Field, env: &TestEnv, start: &str) {
+    field.publish(&env.path("out"));
+    begins(field, env, start);
+}
+
+/// Starts what is published, on an Argo CD without any health check of Applications.
+pub fn begins(field: &Field, env: &TestEnv, start: &str) {
     let check = "resource.customizations.health.argoproj.io_Application";
     let mut settings = vec!["patch", "configmap", "argocd-cm", "--namespace=argocd"];
     let patch = json!({"data": {check: null, "test.kept": "yes"}}).to_string();
     settings.extend(["--type=merge", "--patch", &patch]);
     field.kubectl(&settings).expect("patches");
-    field.publish(&env.path("out"));
     field.shell(&env.path("out"), start);
     let settings = field.get("configmap", "argocd", "argocd-cm").expect("asks");
     let ours = text(&settings["data"], &format!("/{check}"));
@@ -210,6 +227,23 @@ pub fn begun(field: &Field, env: &TestEnv, start: &str) {
 
 /// Waits until Applications are all synced and healthy, the last of them at this version of the chart, and all its hooks were run.
 pub fn synced(field: &Field, names: &[&str], version: &str) {
+    let done = settled(field, names, version);
+    // The last one may end just before the next operation, which forgets it: its end is in an event, too.
+    for hook in ["haptic-haptic-crd-upgrade", "haptic-haptic-pre-rollout"] {
+        assert!(done.contains(hook), "{hook} has not succeeded: {done:?}");
+    }
+    let events = field.list("event", "haptic").expect("events");
+    assert!(
+        events.iter().any(|event| {
+            event["reason"] == "Completed"
+                && text(event, "/involvedObject/name") == "haptic-agent-renewal-bootstrap"
+        }),
+        "no bootstrap Job has completed"
+    );
+}
+
+/// Waits like [`synced`]. Returns the hooks of that version that were seen to succeed.
+pub fn settled(field: &Field, names: &[&str], version: &str) -> BTreeSet<String> {
     let mut done = BTreeSet::new();
     within(180, &format!("{version} is synced and healthy"), || {
         let mut waiting = Vec::new();
@@ -234,18 +268,7 @@ pub fn synced(field: &Field, names: &[&str], version: &str) {
         }
         Err(format!("{}\n{}", waiting.join("\n"), state(&release)))
     });
-    // The last one may end just before the next operation, which forgets it: its end is in an event, too.
-    for hook in ["haptic-haptic-crd-upgrade", "haptic-haptic-pre-rollout"] {
-        assert!(done.contains(hook), "{hook} has not succeeded: {done:?}");
-    }
-    let events = field.list("event", "haptic").expect("events");
-    assert!(
-        events.iter().any(|event| {
-            event["reason"] == "Completed"
-                && text(event, "/involvedObject/name") == "haptic-agent-renewal-bootstrap"
-        }),
-        "no bootstrap Job has completed"
-    );
+    done
 }
 
 /// An Application was made after everything of another one had been applied.

@@ -1,12 +1,13 @@
 //! The library's own client and a real API server: what a fake can only claim about it.
 
-use haptic_scaffold::cluster::{Cluster, Created, NewSecret};
+use haptic_scaffold::cluster::{Cluster, Created, NewSecret, Resource};
 use haptic_scaffold::error::Report;
 use haptic_scaffold::model::env::Env;
+use haptic_scaffold::observe::job::{JobPhase, job};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use serde_json::{Value, json};
 
-use super::field::Field;
+use super::field::{Field, within};
 
 /// A value that no message may have, as it is or in base64.
 const VALUE: &str = "hunter2-hunter2-hunter2";
@@ -147,4 +148,91 @@ fn a_real_api_servers_refusals_are_understood() {
         report.message.contains("no trusted connection"),
         "{report:?}"
     );
+}
+
+/// A Job whose program fails, as a rejecting preflight does.
+const FAILING: &str = "
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: check
+  namespace: default
+spec:
+  backoffLimit: 0
+  template:
+    metadata:
+      annotations:
+        field.test/fail: timeout is no duration
+    spec:
+      restartPolicy: Never
+      containers:
+        - name: preflight
+          image: example.org/preflight:1
+          env:
+            - name: HAPTIC_EXPECT_CHART_VERSION
+              value: 0.2.1
+";
+
+#[test]
+#[ignore = "needs real controllers: cargo test -- --ignored"]
+fn a_real_cluster_is_read() {
+    let Some(field) = Field::up(&["kwok"], &[]) else {
+        return;
+    };
+    let cluster = connect(&field, |_| {});
+    let none = cluster.object(&Resource::JOB, "default", "check");
+    assert!(none.expect("answers").is_none());
+    let none = cluster.log("default", "check", None, 10);
+    assert!(none.expect("answers").is_none());
+    field
+        .kubectl_with(&["apply", "--filename", "-"], FAILING)
+        .expect("applies");
+    let state = within(60, "the Job fails", || {
+        let found = cluster.object(&Resource::JOB, "default", "check");
+        let object = found.expect("answers").expect("is there");
+        let pods = cluster.objects(&Resource::POD, Some("default"), Some("job-name=check"));
+        let state = job(&object, &pods.expect("answers").expect("is served"));
+        if state.state == JobPhase::Rejected {
+            return Ok(state);
+        }
+        Err(format!("{state:?}"))
+    });
+    assert_eq!(state.expected_version.as_deref(), Some("0.2.1"));
+    let pod = state.pod.expect("a pod");
+    let log = cluster
+        .log("default", &pod, state.container.as_deref(), 10)
+        .expect("answers")
+        .expect("a log");
+    assert!(log.contains("timeout is no duration"), "{log}");
+
+    // Neither Flux nor Argo CD is there, and somebody without rights learns that too.
+    let somebody = connect(&field, |config| {
+        config["users"][0]["user"]["as"] = json!("ada@example.org");
+        config["users"][0]["user"]["as-groups"] = json!(["system:authenticated"]);
+    });
+    for cluster in [&cluster, &somebody] {
+        for what in [Resource::HELM_RELEASE, Resource::APPLICATION] {
+            assert!(!cluster.serves(&what).expect("answers"), "{what:?}");
+            let none = cluster.object(&what, "default", "haptic");
+            assert!(none.expect("answers").is_none(), "{what:?}");
+            let none = cluster.objects(&what, None, None);
+            assert!(none.expect("answers").is_none(), "{what:?}");
+        }
+    }
+    let report = Report::of(
+        &somebody
+            .log("default", &pod, None, 1)
+            .expect_err("no right"),
+    );
+    assert!(
+        report.message.ends_with(
+            "the user `ada@example.org` lacks the right `get` on `pods/log` in the namespace `default`"
+        ),
+        "{report:?}"
+    );
+    // The hint is a command that works.
+    let (_, question) = report.hints[0].split_once(" auth ").expect("a command");
+    let mut words = vec!["auth"];
+    words.extend(question.split(' '));
+    assert_eq!(field.kubectl(&words).expect("answers").trim(), "yes");
 }

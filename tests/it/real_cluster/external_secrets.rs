@@ -22,7 +22,7 @@ fn flux_has_a_password_made_that_stays() {
     let made = password(&field);
     assert!(made.len() >= 32, "{} characters", made.len());
 
-    field.annotate("externalsecret", "haptic", CREDENTIALS, "force-sync");
+    field.annotate("externalsecret", "haptic", CREDENTIALS, &["force-sync"]);
     stays(4, "a forced refresh keeps the password", || {
         same(&field, &made)
     });

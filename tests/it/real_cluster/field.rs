@@ -26,10 +26,17 @@ static ONLY: Mutex<()> = Mutex::new(());
 /// A cluster that runs as long as this value lives.
 pub struct Field {
     program: PathBuf,
-    kubectl: PathBuf,
+    kubectl: Kubectl,
     folder: tempfile::TempDir,
     facts: Value,
     _only: MutexGuard<'static, ()>,
+}
+
+/// The way into a cluster: objects are read and written by it.
+#[derive(Clone)]
+pub struct Kubectl {
+    program: PathBuf,
+    kubeconfig: String,
 }
 
 impl Field {
@@ -59,7 +66,11 @@ impl Field {
             command.arg("--crds").arg(kit::file(path)?);
         }
         let line = succeeded(&mut command);
-        let facts = serde_json::from_str(&line).expect("field up prints JSON");
+        let facts: Value = serde_json::from_str(&line).expect("field up prints JSON");
+        let kubectl = Kubectl {
+            program: kubectl,
+            kubeconfig: text(&facts, "/kubeconfig").to_owned(),
+        };
         Some(Self {
             program,
             kubectl,
@@ -94,31 +105,7 @@ impl Field {
 
     /// Builds versions of the stand-in chart into the Helm repository of the cluster and, with helm, pushes them to its registry.
     pub fn charts(&self, arguments: &[&str]) -> Option<()> {
-        let program = kit::file("double/make.py")?;
-        let helm = kit::program("helm")?;
-        // The script looks for helm on the PATH.
-        succeeded(
-            Command::new("sh")
-                .args(["-c", r#"PATH="$(dirname "$1"):$PATH"; shift; exec "$@""#])
-                .arg("sh")
-                .args([&helm, &program])
-                .arg(self.fact("charts_root"))
-                .args(arguments),
-        );
-        Some(())
-    }
-
-    /// Runs kubectl; what it says on standard error where it fails.
-    pub fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {
-        output(self.environment(Command::new(&self.kubectl).args(arguments)))
-    }
-
-    /// Runs kubectl with a text as its standard input.
-    pub fn kubectl_with(&self, arguments: &[&str], input: &str) -> Result<String, String> {
-        let file = self.folder.path().join("input.yaml");
-        std::fs::write(&file, input).expect("writes");
-        let input = std::fs::File::open(&file).expect("opens");
-        output(self.environment(Command::new(&self.kubectl).args(arguments).stdin(input)))
+        built(Path::new(self.fact("charts_root")), &[], arguments)
     }
 
     /// Runs shell commands in a folder, as a reader of a README does.
@@ -130,22 +117,66 @@ impl Field {
             "-c",
             r#"PATH="$(dirname "$0"):$PATH"; eval "$1""#,
         ]);
-        command.arg(&self.kubectl).arg(commands).current_dir(folder);
-        succeeded(self.environment(&mut command));
+        command.arg(&self.kubectl.program).arg(commands);
+        command
+            .current_dir(folder)
+            .env("KUBECONFIG", &self.kubectl.kubeconfig);
+        succeeded(&mut command);
+    }
+}
+
+impl std::ops::Deref for Field {
+    type Target = Kubectl;
+
+    fn deref(&self) -> &Kubectl {
+        &self.kubectl
+    }
+}
+
+impl Kubectl {
+    /// Runs kubectl; what it says on standard error where it fails.
+    pub fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {
+        output(self.command().args(arguments))
     }
 
-    fn environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        command.env("KUBECONFIG", self.fact("kubeconfig"))
+    /// Runs kubectl with a text as its standard input.
+    pub fn kubectl_with(&self, arguments: &[&str], input: &str) -> Result<String, String> {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), input).expect("writes");
+        let input = std::fs::File::open(file.path()).expect("opens");
+        output(self.command().args(arguments).stdin(input))
     }
 
-    /// Gives an object an annotation whose value is the object's own version, which is new each time.
-    pub fn annotate(&self, kind: &str, namespace: &str, name: &str, annotation: &str) {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.env("KUBECONFIG", &self.kubeconfig);
+        command
+    }
+
+    /// The kubeconfig, with which anything is allowed.
+    pub fn kubeconfig(&self) -> &str {
+        &self.kubeconfig
+    }
+
+    /// Gives an object annotations whose value is the object's own version, which is new each time. Returns the value.
+    pub fn annotate(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        annotations: &[&str],
+    ) -> String {
         let object = self.get(kind, namespace, name).expect("asks");
-        let version = text(&object, "/metadata/resourceVersion");
-        let annotation = format!("{annotation}={version}");
+        let version = text(&object, "/metadata/resourceVersion").to_owned();
         let mut arguments = vec!["annotate", "--overwrite", "--namespace", namespace];
-        arguments.extend([kind, name, &annotation]);
+        let pairs: Vec<String> = annotations
+            .iter()
+            .map(|key| format!("{key}={version}"))
+            .collect();
+        arguments.extend([kind, name]);
+        arguments.extend(pairs.iter().map(String::as_str));
         self.kubectl(&arguments).expect("annotates");
+        version
     }
 
     /// An object; null where there is none.
@@ -174,6 +205,23 @@ impl Drop for Field {
         command.arg("down").arg("--dir").arg(self.folder.path());
         let _ = command.output().is_err();
     }
+}
+
+/// Builds versions of the stand-in chart into a folder. What it runs has these variables too.
+pub fn built(folder: &Path, variables: &[(&str, &str)], arguments: &[&str]) -> Option<()> {
+    let program = kit::file("double/make.py")?;
+    let helm = kit::program("helm")?;
+    // The script looks for helm on the PATH.
+    succeeded(
+        Command::new("sh")
+            .args(["-c", r#"PATH="$(dirname "$1"):$PATH"; shift; exec "$@""#])
+            .arg("sh")
+            .args([&helm, &program])
+            .arg(folder)
+            .args(arguments)
+            .envs(variables.iter().copied()),
+    );
+    Some(())
 }
 
 /// Asks again until something is so; fails with what was seen last.

@@ -94,7 +94,7 @@ pub fn publish(field: &Field, env: &TestEnv) {
 pub fn send(field: &Field, env: &TestEnv) {
     field.publish(&env.path("out"));
     let requested = "reconcile.fluxcd.io/requestedAt";
-    field.annotate("gitrepository", "flux-system", "haptic-sync", requested);
+    field.annotate("gitrepository", "flux-system", "haptic-sync", &[requested]);
 }
 
 /// Makes the Secrets, incomplete ones first, the last one complete at the end. Returns the HelmRelease.

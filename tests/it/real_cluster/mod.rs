@@ -15,6 +15,8 @@ mod client;
 mod external_secrets;
 mod field;
 mod flux;
+mod played_helm;
+mod recover;
 mod sealed_secrets;
 mod secrets;
 mod sops;
@@ -23,8 +25,14 @@ mod strict;
 /// Writes a repository into the folder `out`, for the served repository `demo`.
 fn scaffold(env: &TestEnv, field: &Field, chart_repo: &str, flags: &[&str]) {
     let repo_url = format!("{}/demo.git", field.fact("git"));
-    let mut arguments = vec!["init", "out", "--yes", "--chart-version", "0.2.2"];
-    arguments.extend(["--chart-repo", chart_repo, "--repo-url", &repo_url]);
+    let mut all = vec!["--chart-repo", chart_repo, "--repo-url", &repo_url];
+    all.extend(flags);
+    scaffolded(env, "0.2.2", &all);
+}
+
+/// Writes a repository into the folder `out`, with the chart at a version.
+fn scaffolded(env: &TestEnv, version: &str, flags: &[&str]) {
+    let mut arguments = vec!["init", "out", "--yes", "--chart-version", version];
     arguments.extend(flags);
     env.expect(0, &arguments);
 }

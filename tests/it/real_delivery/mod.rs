@@ -14,25 +14,26 @@ mod life;
 mod peer_gitea;
 mod peer_sim;
 mod quiet;
+mod recover;
 
 /// A merge request as people see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
-    number: u64,
+pub struct Seen {
+    pub number: u64,
     /// `open`, `closed` or `merged`.
-    state: String,
-    title: String,
-    body: String,
-    labels: Vec<String>,
-    branch: String,
-    base: String,
+    pub state: String,
+    pub title: String,
+    pub body: String,
+    pub labels: Vec<String>,
+    pub branch: String,
+    pub base: String,
     /// Who shall see to it, and who shall look at it.
-    people: Vec<String>,
-    notes: Vec<String>,
+    pub people: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// A forge with the bot's user and people on it.
-trait Peer: Sync {
+pub trait Peer: Sync {
     fn kind(&self) -> Kind;
     /// The bot's token.
     fn secret(&self) -> String;

@@ -11,18 +11,19 @@ use crate::kit;
 use crate::lookups::pins_of;
 use haptic_scaffold::registry::{ChartSource, Registry as _};
 
-/// The user `bot` with the password `secret`.
+/// The user and the password that [`HTPASSWD`] is of.
+pub const LOGIN: (&str, &str) = ("bot", "secret");
 const HTPASSWD: &str = "bot:$2b$04$9cn43EU3CeSUFWB7QGlvxetuhN2TSAV.IqmE7kKIPEkCW0YMt4GRi\n";
 
 /// A registry over a folder. It ends with the test.
-struct Distribution {
+pub struct Distribution {
     child: Child,
-    host: String,
+    pub host: String,
 }
 
 impl Distribution {
     /// `folder` keeps what is pushed; `wants_login` is Basic.
-    fn start(program: &Path, folder: &Path, wants_login: bool) -> Self {
+    pub fn start(program: &Path, folder: &Path, wants_login: bool) -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .expect("a port")
@@ -85,6 +86,15 @@ fn push(env: &TestEnv, host: &str) -> Option<PathBuf> {
         .collect();
     assert!(child.wait().expect("ends").success(), "{said:?}");
     Some(out)
+}
+
+/// Has helm remember the login of a registry.
+pub fn logged_in(env: &TestEnv, helm: &Path, host: &str) {
+    let (user, password) = LOGIN;
+    let mut login = vec!["registry", "login", "--plain-http", host];
+    login.extend(["--username", user, "--password-stdin"]);
+    let run = env.program(&helm.display().to_string(), &login, password);
+    assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
 /// Gives one manifest many tags.
@@ -222,16 +232,6 @@ fn many_tags_come_in_pages_and_helms_login_is_used() {
         why.contains("status 401") && why.contains("helm/registry/config.json` (not there)"),
         "{why}"
     );
-    let login = [
-        "registry",
-        "login",
-        "--plain-http",
-        &private.host,
-        "--username",
-        "bot",
-        "--password-stdin",
-    ];
-    let run = env.program(&helm.display().to_string(), &login, "secret");
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    logged_in(&env, &helm, &private.host);
     assert_eq!(newest(&haptic(&env, &[], 0)), "0.2.1199");
 }

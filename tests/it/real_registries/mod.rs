@@ -11,7 +11,7 @@ use crate::kit;
 use haptic_scaffold::model::env::Env;
 use haptic_scaffold::registry::{ChartSource, HttpRegistry};
 
-mod distribution;
+pub mod distribution;
 mod faults;
 mod git_servers;
 mod helm;

@@ -1,0 +1,397 @@
+//! What was rejected: by the cluster, by a file, by what somebody says, or by Git where somebody says yes to that. And what the repository remembers of it.
+
+use anyhow::Result;
+use semver::Version;
+
+use super::units::{Standing, Unit};
+use super::{Facts, Run, cluster, evidence};
+use crate::command::pin_files::PinFiles;
+use crate::command::policies::is_policy;
+use crate::error::Problem;
+use crate::git::branches::OldOffer;
+use crate::git::history;
+use crate::git::trees::GitTree;
+use crate::haptic::rejection::{Cause, without_digest};
+use crate::layout::recorded::{self, FILE_NAME};
+use crate::model::policy::Rejected;
+use crate::model::range::{Range, lenient_version};
+use crate::model::repo_path::RepoPath;
+use crate::model::tree::read_text;
+use crate::plan::change::Change;
+use crate::plan::recover::Rejection;
+use crate::ui::{Format, Ui, prompt};
+
+impl Run<'_> {
+    /// What was rejected, and in which unit where the cluster says it. Nothing where the cluster runs what came after the rejection.
+    pub(super) fn rejection(
+        &self,
+        facts: &Facts<'_>,
+        ui: &mut Ui,
+    ) -> Result<Option<(Rejection, Option<usize>)>> {
+        let arguments = self.arguments;
+        let given = arguments.rejected.as_deref().map(given).transpose()?;
+        let log = evidence::Log::of(arguments, &self.world.folder, facts.subject)?;
+        if let Some(context) = &arguments.context {
+            let seen = cluster::look(self, facts, context, ui)?;
+            return match seen {
+                cluster::Seen::Rejected(rejection, unit) => {
+                    agree(given.as_ref(), &rejection, "the cluster")?;
+                    Ok(Some((*rejection, Some(unit))))
+                }
+                cluster::Seen::Live(version) => {
+                    let asks = given.is_some() || arguments.values.is_some();
+                    if remembers(facts, &version) && !asks {
+                        return Ok(None);
+                    }
+                    Err(cluster::not_rejected(&version, facts).into())
+                }
+            };
+        }
+        if let Some(log) = log {
+            let proposed = || evidence::proposed(facts.units).map(|one| one.version);
+            let said = log
+                .version
+                .clone()
+                .or_else(|| by_evidence(facts, log.digest().as_deref()));
+            if !log.tells_failure() && given.is_none() {
+                return Err(Problem::invalid(
+                    "no verdict of preflight stands in the log, so nothing was rejected as far as it goes",
+                )
+                .hint("take the log of the Job that failed; or say so: `--rejected VERSION`")
+                .into());
+            }
+            let is_named = said.is_some() || given.is_some();
+            let is_cut = |unit: &Unit| unit.highest.as_ref().is_some_and(|one| one.is_cut);
+            let proposed = || match facts.units.iter().any(is_cut) {
+                // Of a part of the history the highest may be the one that runs.
+                true => None,
+                false => proposed(),
+            };
+            let Some(version) = said.or_else(|| given.clone()).or_else(proposed) else {
+                return Err(Problem::usage(
+                    "neither the log nor Git says which version was rejected",
+                )
+                .hint("`--rejected VERSION` says it")
+                .into());
+            };
+            let mut rejection = log.rejection(version);
+            if !is_named {
+                rejection.how.push_str(
+                    "; it names no version, and this is the highest that the pin has had",
+                );
+            }
+            agree(given.as_ref(), &rejection, "the log")?;
+            self.check_known(facts, &rejection.version)?;
+            return Ok(Some((rejection, None)));
+        }
+        if let Some(version) = given {
+            self.check_known(facts, &version)?;
+            return Ok(Some((evidence::said(version, facts.units), None)));
+        }
+        let Some(proposed) = evidence::proposed(facts.units) else {
+            return Err(Problem::usage("nothing says which version was rejected")
+                .hint("`--rejected VERSION` says it; `--context CONTEXT` asks the cluster")
+                .into());
+        };
+        self.confirm(facts, &proposed)?;
+        Ok(Some((proposed, None)))
+    }
+
+    /// What Git proposes counts only where somebody says yes.
+    fn confirm(&self, facts: &Facts<'_>, proposed: &Rejection) -> Result<()> {
+        let version = &proposed.version;
+        let asked = format!(
+            "Was {} {version} rejected? ({})",
+            facts.subject.name, proposed.how
+        );
+        let may_ask =
+            self.world.is_terminal && !self.common.yes && self.common.output == Format::Human;
+        if may_ask && prompt::confirm(&asked)? {
+            return Ok(());
+        }
+        Err(Problem::usage(format!(
+            "nobody says what was rejected; Git proposes {version} of `{}`: {}",
+            facts.subject.name, proposed.how
+        ))
+        .hint(format!("if that is it: --rejected {version}"))
+        .hint("or have the cluster asked (`--context CONTEXT`), or give the Job's log (`--job-log FILE`)")
+        .into())
+    }
+
+    /// A version that was never there can't have been rejected: a slip of the pen would be remembered for ever.
+    fn check_known(&self, facts: &Facts<'_>, version: &Version) -> Result<()> {
+        let is_known = |unit: &Unit| {
+            let standing = unit.standing(version);
+            let had = unit.highest.as_ref().map(|one| one.had.as_slice());
+            let mut had = had.unwrap_or_default().iter();
+            matches!(standing, Standing::Has | Standing::Open)
+                || had.any(|one| one.cmp_precedence(version).is_eq())
+        };
+        let is_above = |unit: &Unit| {
+            let own = unit.version();
+            own.is_some_and(|own| own.cmp_precedence(version).is_gt())
+        };
+        if facts.units.iter().any(is_known) {
+            return Ok(());
+        }
+        let mut published = self.published()?;
+        let chart = facts.subject.what.chart();
+        let is_published = chart
+            .filter(|_| !published.is_nobody())
+            .is_some_and(|chart| {
+                let known = published.of(chart).unwrap_or_default();
+                let mut known = known.iter().map(|one| &one.version);
+                known.any(|one| one.cmp_precedence(version).is_eq())
+            });
+        // What is above all pins may have been rejected before it came here; what is below them never came.
+        if is_published && !facts.units.iter().any(is_above) || remembers_it(facts, version) {
+            return Ok(());
+        }
+        let has: Vec<String> = facts
+            .units
+            .iter()
+            .filter_map(|unit| Some(format!("{}: {}", unit.name(), unit.version()?)))
+            .collect();
+        let is_cut = facts
+            .units
+            .iter()
+            .any(|unit| unit.highest.as_ref().is_some_and(|one| one.is_cut));
+        let mut problem = Problem::invalid(format!(
+            "{version} of `{}` was never pinned here, and {}: it can't have been rejected",
+            facts.subject.name,
+            match is_published {
+                true => "what is pinned is above it",
+                false => "isn't known to be published",
+            }
+        ));
+        if is_cut {
+            problem = problem.hint(
+                "the history is cut off in this shallow clone: git fetch --unshallow brings the rest",
+            );
+        }
+        Err(problem
+            .hint(format!(
+                "name the one that was: --rejected VERSION (pinned now: {})",
+                has.join("; ")
+            ))
+            .into())
+    }
+}
+
+/// Whether the repository remembers that this version was rejected.
+fn remembers_it(facts: &Facts<'_>, version: &Version) -> bool {
+    facts.rule(&facts.units[0]).rejection(version).is_some()
+}
+
+/// What the repository's files remember with this digest: the same log is evidence once.
+fn by_evidence(facts: &Facts<'_>, digest: Option<&str>) -> Option<Version> {
+    let all = facts.found.policies.iter().filter_map(|(path, text)| {
+        let recorded = recorded::parse(text, path.as_str()).ok()?;
+        Some(recorded.rejected)
+    });
+    let known = all
+        .flatten()
+        .find(|one| one.evidence.is_some() && one.evidence.as_deref() == digest)?;
+    lenient_version(&known.version)
+}
+
+/// Whether the repository remembers a rejection of something lower: then what runs came after it.
+fn remembers(facts: &Facts<'_>, version: &Version) -> bool {
+    let rule = facts.rule(&facts.units[0]);
+    let mut rejected = rule.rejected.iter();
+    rejected.any(|(one, _)| one.cmp_precedence(version).is_lt())
+}
+
+/// A controller tries a rejected release again and again, each time with a Job of another date, and somebody may say it once more by hand. What an open recovery
+/// says of the same version stays as it is.
+///
+/// # Errors
+/// When the recovery can't be read.
+pub(super) fn as_before(facts: &Facts<'_>, rejection: Rejection) -> Result<Rejection> {
+    let known = remembered(facts, &rejection)?;
+    Ok(match known {
+        Some(known) => Rejection {
+            // The reason that stands there is as good as new.
+            cause: rejection.cause.or(known.reason.map(Cause::Refused)),
+            date: known.date,
+            evidence: known.evidence,
+            ..rejection
+        },
+        None => rejection,
+    })
+}
+
+/// What an open recovery remembers of a rejection, unless more is known now.
+fn remembered(facts: &Facts<'_>, rejection: &Rejection) -> Result<Option<Rejected>> {
+    let wanted = rejection.record(&facts.subject.name);
+    let is_same = |one: &Rejected| {
+        (&one.chart, &one.version) == (&wanted.chart, &wanted.version)
+            && (one.reason.is_some() || wanted.reason.is_none())
+    };
+    for recovery in facts.recoveries {
+        let found = rejected_by(facts, recovery)?.into_iter().find(is_same);
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// What a recovery says was rejected.
+fn rejected_by(facts: &Facts<'_>, recovery: &OldOffer) -> Result<Vec<Rejected>> {
+    let tree = GitTree::of(facts.repository, Some(recovery.tip))?;
+    let mut all = Vec::new();
+    for path in &recovery.paths {
+        let path = RepoPath::parse(path)?;
+        let text = is_policy(&path)
+            .then(|| read_text(&tree, &path))
+            .transpose()?;
+        let recorded = text
+            .flatten()
+            .and_then(|text| recorded::parse(&text, path.as_str()).ok());
+        all.extend(recorded.into_iter().flat_map(|recorded| recorded.rejected));
+    }
+    Ok(all)
+}
+
+/// What an open recovery of a unit changes and a new one doesn't: the new one would take its place, and that back. Corrected values that are given anew
+/// (`has_values`) are all that is wanted in the files that they go to.
+///
+/// # Errors
+/// When there is something; or a commit can't be read.
+pub(super) fn takes_nothing_back(
+    facts: &Facts<'_>,
+    unit: &Unit,
+    change: &Change,
+    has_values: bool,
+) -> Result<()> {
+    // One that somebody works on is left alone anyway.
+    for recovery in facts.recoveries_of(unit).filter(|one| one.is_intact) {
+        for path in &recovery.paths {
+            let place = RepoPath::parse(path)?;
+            let of = |commit| history::content(facts.repository, commit, &place);
+            let (old, base) = (of(recovery.tip)?, of(facts.base)?);
+            let is_lost = match change.writes().find(|file| file.path == place) {
+                None => old != base,
+                Some(_) if has_values || is_policy(&place) => false,
+                Some(file) => {
+                    let before = facts.repository.find_commit(recovery.tip);
+                    let before = before.and_then(|tip| tip.parent_id(0)).ok();
+                    let before = before.map(of).transpose()?.flatten();
+                    let all = [&before, &old, &base, &file.new];
+                    let all = all.map(|one| {
+                        let text = one.as_deref().map(String::from_utf8_lossy);
+                        text.unwrap_or_default().into_owned()
+                    });
+                    lost((&all[0], &all[1]), (&all[2], &all[3]))
+                }
+            };
+            if is_lost {
+                return Err(Problem::invalid(format!(
+                    "the open recovery `{}` changes `{path}` too, and this one would take its place without that",
+                    recovery.branch
+                ))
+                .hint("give what it was made with again (`--values`, `--others`), so that one change has all of it")
+                .hint(format!(
+                    "or merge it first; or take it away: git branch -D {0}, and where it was pushed: git push origin :{0}",
+                    recovery.branch
+                ))
+                .into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether an old change of a file does something that a new one of the same file doesn't: values stand in the file of the pin, say. What the new one's own
+/// beginning has already is done, and one line instead of another is the same whatever version stands there.
+fn lost((old_before, old): (&str, &str), (before, new): (&str, &str)) -> bool {
+    let has = |text: &str, line: &str| text.lines().any(|one| one == line);
+    let (goes, comes) = (minus(before, new), minus(new, before));
+    let (old_goes, old_comes) = (minus(old_before, old), minus(old, old_before));
+    let is_kept = |line: &&str| has(before, line) && !goes.contains(line);
+    let old_comes = old_comes.iter().filter(|line| !has(before, line)).count();
+    // Lines that came without another's going.
+    let is_longer = old_comes + goes.len() > comes.len() + old_goes.len();
+    old_goes.iter().any(is_kept) || is_longer
+}
+
+/// The lines of a text that another doesn't have, as often as it doesn't.
+fn minus<'t>(text: &'t str, other: &str) -> Vec<&'t str> {
+    let mut rest: Vec<&str> = other.lines().collect();
+    let mut is_new = |line: &&str| match rest.iter().position(|one| one == line) {
+        Some(at) => {
+            rest.remove(at);
+            false
+        }
+        None => true,
+    };
+    text.lines().filter(|line| is_new(line)).collect()
+}
+
+/// Evidence and what somebody says have to be about one version.
+fn agree(given: Option<&Version>, rejection: &Rejection, who: &str) -> Result<(), Problem> {
+    match given {
+        Some(given) if given.cmp_precedence(&rejection.version).is_ne() => {
+            Err(Problem::invalid(format!(
+                "{who} says that {} was rejected, and `--rejected` says {given}",
+                rejection.version
+            ))
+            .hint(format!(
+                "leave `--rejected {given}` out, or give evidence of that version"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The version that `--rejected` names.
+fn given(text: &str) -> Result<Version, Problem> {
+    let plain = without_digest(text.trim());
+    let range = Range::parse(plain).ok();
+    let exact = range.and_then(|range| range.exact().cloned());
+    exact.ok_or_else(|| {
+        Problem::usage(format!(
+            "`--rejected {text}` is not one version, and only one was rejected"
+        ))
+        .hint("name it whole: --rejected 0.2.1")
+    })
+}
+
+/// The file that remembers a rejection of a pin's chart: the nearest above, else the one at the top.
+fn policy_file(found: &PinFiles, pin_file: &RepoPath) -> Result<RepoPath> {
+    let above = |path: &&RepoPath| {
+        pin_file
+            .as_str()
+            .starts_with(&RepoPath::prefix(path.parent().as_ref()))
+    };
+    let files = found.policies.iter().map(|(path, _)| path);
+    let nearest = files
+        .filter(above)
+        .max_by_key(|path| path.parent().map_or(0, |folder| folder.parts().count()));
+    Ok(match nearest {
+        Some(path) => path.clone(),
+        None => RepoPath::parse(FILE_NAME)?,
+    })
+}
+
+/// What is remembered of a rejection, and where: also what an open recovery of the same unit remembers, whose place this one takes.
+pub(super) fn record(
+    facts: &Facts<'_>,
+    rejection: &Rejection,
+    unit: &Unit,
+) -> Result<(RepoPath, Vec<Rejected>)> {
+    let path = policy_file(facts.found, &unit.pins[0].file)?;
+    let chart = &facts.subject.name;
+    let own = match remembered(facts, rejection)? {
+        Some(known) => known,
+        None => rejection.record(chart),
+    };
+    let mut all = Vec::new();
+    for recovery in facts.recoveries_of(unit) {
+        let earlier = rejected_by(facts, recovery)?.into_iter();
+        all.extend(earlier.filter(|one| one.chart == *chart && one.version != own.version));
+    }
+    all.push(own);
+    Ok((path, all))
+}

@@ -1,0 +1,114 @@
+//! `--values FILE`: a merge patch for the values of a release.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::Value;
+use serde_yaml::Value as Yaml;
+
+use crate::command::files;
+use crate::error::Problem;
+
+const HINT: &str =
+    "write the keys as they stand in the release's values, and `null` for one that is to go";
+/// Merge keys in what is merged in are followed so far.
+const MOST_ROUNDS: usize = 32;
+
+/// Whether a file is standard input. It is said where it lies by then, so any file of this name counts.
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "-")
+}
+
+/// Reads it; `-` is standard input.
+///
+/// # Errors
+/// When it can't be read, isn't YAML, isn't a mapping that says something, or has a number that JSON doesn't know.
+pub(super) fn read(path: &Path) -> Result<Value> {
+    if is_stdin(path) {
+        return Ok(parsed(&files::read_stdin()?, "standard input")?);
+    }
+    let text = files::read_text(path)?;
+    Ok(parsed(&text, &format!("`{}`", path.display()))?)
+}
+
+fn parsed(text: &str, shown: &str) -> Result<Value, Problem> {
+    let wrong = |why: &serde_yaml::Error| {
+        let line = why.location().map(|at| format!(":{}", at.line()));
+        Problem::invalid(format!(
+            "{shown}{} isn't YAML: {why}",
+            line.unwrap_or_default()
+        ))
+        .hint(HINT)
+    };
+    let mut value: Yaml = serde_yaml::from_str(text).map_err(|why| wrong(&why))?;
+    for _ in 0..MOST_ROUNDS {
+        if !has(&value, &|one| one.get("<<").is_some()) {
+            break;
+        }
+        value.apply_merge().map_err(|why| wrong(&why))?;
+    }
+    let is_odd = |one: &Yaml| one.as_f64().is_some_and(|number| !number.is_finite());
+    if has(&value, &is_odd) {
+        return Err(Problem::invalid(format!(
+            "{shown} has `.inf` or `.nan`, which Helm's values can't carry"
+        ))
+        .hint("write a number, or the word in quotes"));
+    }
+    let value = serde_json::to_value(&value).map_err(|why| {
+        Problem::invalid(format!("{shown} isn't a mapping of values: {why}")).hint(HINT)
+    })?;
+    match &value {
+        Value::Object(map) if !map.is_empty() => Ok(value),
+        Value::Object(_) | Value::Null => Err(Problem::invalid(format!(
+            "{shown} says nothing: no value would be corrected"
+        ))
+        .hint(HINT)),
+        _ => Err(Problem::invalid(format!("{shown} isn't a mapping of values")).hint(HINT)),
+    }
+}
+
+/// Whether a value or any in it is so.
+fn has(value: &Yaml, is: &dyn Fn(&Yaml) -> bool) -> bool {
+    is(value)
+        || match value {
+            Yaml::Sequence(items) => items.iter().any(|one| has(one, is)),
+            Yaml::Mapping(map) => map.iter().any(|(_, one)| has(one, is)),
+            Yaml::Tagged(tagged) => has(&tagged.value, is),
+            _ => false,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_merged_in_is_a_part_of_the_values() {
+        let text = "base: &a {x: 1, y: 2}\nmore: &b {<<: *a, z: 3}\nown: {<<: [*b], y: 9}\n";
+        let wanted = json!({"base": {"x": 1, "y": 2}, "more": {"x": 1, "y": 2, "z": 3}, "own": {"x": 1, "y": 9, "z": 3}});
+        assert_eq!(parsed(text, "x").unwrap(), wanted);
+        assert_eq!(
+            parsed("1: {a: null}", "x").unwrap(),
+            json!({"1": {"a": null}})
+        );
+    }
+
+    #[test]
+    fn what_would_become_something_else_is_refused() {
+        for (text, word) in [
+            ("a: {b: [.inf]}", ".inf"),
+            ("a: -.inf", ".inf"),
+            ("a: .nan", ".nan"),
+            ("<<: 1", "isn't YAML"),
+            ("a: [", "x:2 isn't YAML"),
+            ("- a", "isn't a mapping"),
+            ("", "says nothing"),
+            ("{}", "says nothing"),
+        ] {
+            let why = parsed(text, "x").unwrap_err();
+            assert!(why.to_string().contains(word), "{why}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Recoveries that aren't merged yet: what their branches say counts before that.
+
+use anyhow::Result;
+use git2::{Oid, Repository};
+
+use super::branches::{OldOffer, descends, described, trailer};
+use super::said;
+use crate::plan::bundle::OFFERS;
+use crate::plan::message::KEY_TRAILER;
+
+/// Our recoveries that aren't merged into a commit's history: of branches here, and of remotes as far as is known. They say what was rejected before it is merged.
+///
+/// # Errors
+/// When the branches can't be read.
+pub fn recoveries(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
+    let git = |why: git2::Error| said("list the branches", &why);
+    let mut found: Vec<OldOffer> = Vec::new();
+    for place in ["refs/heads/", "refs/remotes/*/"] {
+        let glob = format!("{place}{OFFERS}recover-*");
+        for reference in repository.references_glob(&glob).map_err(git)? {
+            let reference = reference.map_err(git)?;
+            let (Ok(name), Ok(tip)) = (reference.name(), reference.peel_to_commit()) else {
+                continue;
+            };
+            let Some(at) = name.find(OFFERS) else {
+                continue;
+            };
+            let is_merged = tip.id() == base || descends(repository, base, tip.id());
+            let is_known = found.iter().any(|one| one.tip == tip.id());
+            if !is_merged && !is_known {
+                found.extend(recovery(repository, base, &name[at..], &tip)?);
+            }
+        }
+    }
+    // One that was merged by squashing brings nothing.
+    found.retain(|one| !one.is_in_base);
+    Ok(found)
+}
+
+/// The recovery that a branch is. Also where people have put commits on it or have amended it: what it says was rejected stays so, and its pins are on their way.
+fn recovery(
+    repository: &Repository,
+    base: Oid,
+    branch: &str,
+    tip: &git2::Commit<'_>,
+) -> Result<Option<OldOffer>> {
+    /// Nobody puts more commits on a branch of ours.
+    const MOST: usize = 100;
+    let git = |why: git2::Error| said(&format!("read `{branch}`"), &why);
+    let mut own = tip.clone();
+    for _ in 0..MOST {
+        if own.id() == base || descends(repository, base, own.id()) {
+            return Ok(None);
+        }
+        let key = trailer(&own, KEY_TRAILER);
+        if key.is_some_and(|key| key.starts_with("recover ")) {
+            return described(repository, (base, branch), &own, tip).map_err(git);
+        }
+        match own.parent(0) {
+            Ok(parent) => own = parent,
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(None)
+}
