@@ -7,6 +7,7 @@
 //! - [`git`], [`forge`], [`registry`], [`cluster`], [`helm`], [`preflight`], [`sops`] and [`ui`] are the effects, [`world`] makes the real ones;
 //! - [`error`] says what went wrong and what to do now.
 
+mod child;
 pub mod cli;
 pub mod cluster;
 pub mod command;

@@ -2,18 +2,19 @@
 
 use std::io::Read as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::child;
 use crate::model::env::Env;
 
 /// Variables that the program needs of its environment. `HELM_*` are not among them: plugins and repositories of the user have no say here.
 const KEPT: [&str; 3] = ["PATH", "TMPDIR", "LANG"];
 
 /// A chart that takes longer is not rendered.
-const MOST_SECONDS: u64 = 60;
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// No rendered chart is larger.
 const MOST_BYTES: u64 = 64 << 20;
@@ -95,15 +96,18 @@ fn own_homes(home: &Path) -> impl Iterator<Item = (&'static str, std::path::Path
     .map(move |name| (name, home.join("home")))
 }
 
-/// Waits for the end, and for no longer than [`MOST_SECONDS`].
+/// Waits for the end, and for no longer than [`LIMIT`].
 fn output(mut child: Child) -> Result<(bool, String), String> {
     let out = child.stdout.take();
     std::thread::scope(|scope| {
         // Beside the waiting, since the program waits where a pipe is full.
         let texts = scope.spawn(move || out.map(text).unwrap_or_default());
-        let status = ended(&mut child);
+        let status = child::ended(&mut child, Instant::now() + LIMIT);
         let text = texts.join().unwrap_or_default();
-        Ok((status?.success(), text))
+        match status.map_err(|why| why.to_string())? {
+            Some(status) => Ok((status.success(), text)),
+            None => Err(format!("`helm` took more than {} seconds", LIMIT.as_secs())),
+        }
     })
 }
 
@@ -111,18 +115,4 @@ fn text(pipe: impl std::io::Read) -> String {
     let mut bytes = Vec::new();
     let _ = pipe.take(MOST_BYTES).read_to_end(&mut bytes).is_ok();
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn ended(child: &mut Child) -> Result<ExitStatus, String> {
-    const STEP: Duration = Duration::from_millis(50);
-    for _ in 0..MOST_SECONDS * 20 {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status),
-            Ok(None) => std::thread::sleep(STEP),
-            Err(why) => return Err(why.to_string()),
-        }
-    }
-    let _ = child.kill().is_ok();
-    let _ = child.wait().is_ok();
-    Err(format!("`helm` took more than {MOST_SECONDS} seconds"))
 }

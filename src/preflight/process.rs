@@ -7,8 +7,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the running program is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+use crate::child;
 
 /// What is kept of the output: its end, where the reason stands.
 const MOST_BYTES: usize = 256 << 10;
@@ -65,22 +64,10 @@ impl Call<'_> {
                 self.limit.as_secs()
             ))
         };
-        let status = loop {
-            match child.try_wait() {
-                Ok(Some(status)) => break status,
-                Ok(None) if Instant::now() < end => thread::sleep(LOOK),
-                Ok(None) => {
-                    _ = child.kill();
-                    _ = child.wait();
-                    return Err(too_long());
-                }
-                Err(why) => return Err(said(&why.to_string())),
-            }
-        };
+        let status = child::ended(&mut child, end).map_err(|why| said(&why.to_string()))?;
+        let status = status.ok_or_else(too_long)?;
         let code = status.code().ok_or_else(|| said("was ended by a signal"))?;
-        // A child of the program may hold the pipe for longer than the program lives.
-        let rest = end.saturating_duration_since(Instant::now()) + LOOK;
-        let log = log.recv_timeout(rest).map_err(|_| too_long())?;
+        let log = log.recv_timeout(child::rest(end)).map_err(|_| too_long())?;
         Ok(End { code, log })
     }
 }

@@ -11,10 +11,8 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
+use crate::child;
 use crate::model::env::Env;
-
-/// How often a running program is looked at.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// What to run.
 pub(super) struct Call<'a> {
@@ -94,22 +92,11 @@ impl Call<'_> {
         }
         let end = Instant::now() + self.limit;
         let too_long = NoEnd::TooLong(self.limit.as_secs());
-        let status = loop {
-            match child.try_wait() {
-                Ok(Some(status)) => break status,
-                Ok(None) if Instant::now() < end => thread::sleep(LOOK),
-                Ok(None) => {
-                    _ = child.kill();
-                    _ = child.wait();
-                    return Err(too_long);
-                }
-                Err(why) => return Err(NoEnd::Failed(why.to_string())),
-            }
-        };
-        // A child of the program may hold the pipes for longer than the program lives.
+        let status = child::ended(&mut child, end).map_err(|why| NoEnd::Failed(why.to_string()))?;
+        let status = status.ok_or_else(|| too_long.clone())?;
         let all = |pipe: Receiver<Zeroizing<Vec<u8>>>| {
-            let rest = end.saturating_duration_since(Instant::now()) + LOOK;
-            pipe.recv_timeout(rest).map_err(|_| too_long.clone())
+            pipe.recv_timeout(child::rest(end))
+                .map_err(|_| too_long.clone())
         };
         let (output, complaint) = (all(output)?, all(complaint)?);
         if output.len() as u64 > self.most {
