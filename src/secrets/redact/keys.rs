@@ -1,25 +1,28 @@
 //! The keys whose values are secrets.
 
+use super::haproxy;
+
 /// Words whose value is hidden: as a part of a key, in any case.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 7] = [
     "pwd",
     "password",
     "passwd",
     "passphrase",
     "secret",
     "token",
+    "cookie",
+];
+/// The same, however its words are put together: `apiKey`, `api_key`, `API-KEY`.
+const JOINED: [&str; 9] = [
     "apikey",
-    "api_key",
-    "api-key",
     "accesskey",
-    "access_key",
-    "access-key",
+    "privatekey",
     "authorization",
     "credential",
-    "private_key",
-    "privatekey",
-    "private-key",
-    "cookie",
+    "encryptionkey",
+    "signingkey",
+    "masterkey",
+    "hmackey",
 ];
 /// Shorter ones, as a word of their own within a key.
 const SHORT: [&str; 9] = [
@@ -49,7 +52,10 @@ pub(super) fn is_secret(key: &str) -> bool {
     if lower.ends_with("name") || lower.ends_with("namespace") {
         return false;
     }
+    let joined = || lower.replace(['_', '-'], "");
     KEYS.iter().any(|word| lower.contains(word))
+        || JOINED.iter().any(|word| joined().contains(word))
+        || lower.trim_start_matches('_') == "auth"
         || words(key).iter().any(|word| SHORT.contains(&word.as_str()))
 }
 
@@ -74,6 +80,11 @@ fn words(key: &str) -> Vec<String> {
 pub(super) fn is_option(key: &str, previous: &str) -> bool {
     let is_flag = key.starts_with("--") && is_secret(key);
     let is_auth = key == "auth" && previous == "stats";
+    let is_setting = haproxy::sets(previous) && is_secret(key);
     let is_scheme = ["basic", "bearer"].contains(&key);
-    OPTIONS.iter().any(|option| key.ends_with(option)) || is_flag || is_auth || is_scheme
+    OPTIONS.iter().any(|option| key.ends_with(option))
+        || is_flag
+        || is_auth
+        || is_scheme
+        || is_setting
 }

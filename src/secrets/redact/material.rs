@@ -26,8 +26,10 @@ const CRYPT: [&str; 8] = [
 pub(super) fn hide(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut at = 0;
+    let mut is_in_address = false;
     while let Some(c) = line[at..].chars().next() {
         let rest = &line[at..];
+        is_in_address &= !(c.is_whitespace() || matches!(c, '"' | '?'));
         if c == '(' && rest.starts_with(HIDDEN) {
             shown.push_str(HIDDEN);
             at += HIDDEN.len();
@@ -37,7 +39,9 @@ pub(super) fn hide(line: &str) -> String {
             at += rest.find(ends).unwrap_or(rest.len());
         } else if is_plain(c) {
             let end = rest.find(|c| !is_plain(c)).unwrap_or(rest.len());
+            is_in_address |= line[..at].ends_with(':') && rest.starts_with("//");
             let run = Run {
+                is_in_address,
                 before: &line[..at],
                 text: &rest[..end],
                 after: &rest[end..],
@@ -69,6 +73,8 @@ fn is_plain(c: char) -> bool {
 
 /// A part of a line of which keys are made.
 struct Run<'l> {
+    /// Whether an address began before it, or begins with it.
+    is_in_address: bool,
     before: &'l str,
     text: &'l str,
     after: &'l str,
@@ -94,14 +100,12 @@ impl Run<'_> {
         if is_digest {
             return self.text.to_owned();
         }
-        let begins = self.before.ends_with(':') && self.text.starts_with("//");
-        let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '?');
-        let within = self.before.rfind("://");
-        let is_address = begins || within.is_some_and(|at| !self.before[at..].contains(ends));
-        let is_path = is_address
+        // A full stop may end a sentence too.
+        let goes_on = self.after.strip_prefix('.');
+        let is_path = self.is_in_address
             || self.text.starts_with('/')
             || self.before.ends_with(['.', '~', '$', '}'])
-            || self.after.starts_with('.');
+            || goes_on.is_some_and(|after| after.starts_with(is_plain));
         // base64 has slashes too, so only what is a path otherwise is split at them.
         let ends: &[char] = if is_path { &['/', '='] } else { &['='] };
         if !is_path && is_random(self.text) {
@@ -110,7 +114,7 @@ impl Run<'_> {
         let mut shown = String::new();
         for part in self.text.split_inclusive(ends) {
             let word = part.trim_end_matches(ends);
-            let is_commit = is_address && word.len() == 40 && is_hex(word);
+            let is_commit = self.is_in_address && word.len() == 40 && is_hex(word);
             if is_key(word) && !is_commit {
                 shown.push_str(HIDDEN);
                 shown.push_str(&part[word.len()..]);

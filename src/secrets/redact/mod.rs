@@ -1,8 +1,9 @@
 //! Takes out of a text what looks like a secret, where nobody knows which secrets there are: a log that goes into a merge request.
 //!
 //! It hides too much rather than too little. What is known to be secret is for [`super::mask`]. Keys and their values are found
-//! in `pairs.rs`, what is a secret by its own form in `material.rs`.
+//! in `pairs.rs`, those of HAProxy's configuration in `haproxy.rs`, what is a secret by its own form in `material.rs`.
 
+mod haproxy;
 mod keys;
 mod material;
 mod pairs;

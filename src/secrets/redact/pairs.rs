@@ -1,6 +1,7 @@
 //! Keys and their values, wherever they stand in a line: JSON, YAML, logfmt, queries, headers, HAProxy's options, sentences.
 
 use super::HIDDEN;
+use super::haproxy;
 use super::keys::{is_option, is_secret};
 
 /// Words of sentences about secrets: no values.
@@ -120,11 +121,11 @@ fn is_key_sign(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$')
 }
 
-fn end_of(line: &str, from: usize, ends: impl Fn(char) -> bool) -> usize {
+pub(super) fn end_of(line: &str, from: usize, ends: impl Fn(char) -> bool) -> usize {
     line[from..].find(ends).map_or(line.len(), |at| from + at)
 }
 
-fn skip_spaces(line: &str, from: usize) -> usize {
+pub(super) fn skip_spaces(line: &str, from: usize) -> usize {
     end_of(line, from, |c| !c.is_whitespace())
 }
 
@@ -212,6 +213,13 @@ impl Key<'_> {
         let is_option = is_option(&own, self.previous);
         if !is_secret(self.text()) && !is_option {
             return None;
+        }
+        if let Some((start, end)) = haproxy::value(line, (self.start, self.end), self.previous) {
+            return Some(Value {
+                start,
+                end,
+                opens: false,
+            });
         }
         let mut at = self.end;
         if line[at..].starts_with('[') {

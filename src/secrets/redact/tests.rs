@@ -22,6 +22,33 @@ fn what_looks_like_a_secret_is_hidden() {
         ("token = hunter2x", "hunter2x"),
         ("got glpat-abcdefghijklmnopqrst", "abcdefgh"),
         ("key Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MDEyMzQ1Njc4OTA=", "Zm9v"),
+        (
+            "the key wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLE3KEY is refused.",
+            "K7MDENG",
+        ),
+        (
+            "refused: wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLE3KEY.",
+            "K7MDENG",
+        ),
+        (
+            "http-request set-header X-Api-Key hunter2x if a",
+            "hunter2x",
+        ),
+        ("http-request add-header X-Auth-Token hunter2x", "hunter2x"),
+        (
+            "http-request replace-header X-Api-Key ^.*$ hunter2x if a",
+            "hunter2x",
+        ),
+        ("http-check send hdr X-Api-Key hunter2x", "hunter2x"),
+        ("  setenv API_TOKEN hunter2x", "hunter2x"),
+        ("acl a req.hdr(X-Api-Key) -m str -i hunter2x", "hunter2x"),
+        ("acl a url_param(token) hunter2x", "hunter2x"),
+        (
+            r#"{"auths":{"r.example":{"auth":"aHVudGVyMng6eA=="}}}"#,
+            "aHVu",
+        ),
+        ("encryption_key: hunter2x", "hunter2x"),
+        ("signingKey=hunter2x", "hunter2x"),
     ] {
         let shown = redact(text);
         assert!(!shown.contains(secret), "{shown}");
