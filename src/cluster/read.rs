@@ -125,17 +125,6 @@ impl Cluster {
         }
     }
 
-    /// Whether the cluster has a kind, in any version of its API.
-    ///
-    /// # Errors
-    /// When the cluster doesn't answer, or refuses to list what it serves.
-    pub fn serves(&self, what: &Resource) -> Result<bool> {
-        if !what.is_extension() {
-            return Ok(true);
-        }
-        Ok(self.version_of(what)?.is_some())
-    }
-
     /// Asks in the version that is known here, and where that isn't served, in one that is. Nothing if none is.
     fn in_a_served_version(
         &self,

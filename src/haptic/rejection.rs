@@ -4,7 +4,9 @@
 //! the way in which a chart is fetched, or an image tag that was left behind.
 
 use super::names::Names;
-use super::verdict_words::{has_verdict, is_success, is_verdict, tells};
+use super::verdict_words::{
+    has_verdict, is_circumstance, is_success, is_summary, is_verdict, tells,
+};
 pub use crate::model::range::without_digest;
 
 /// Why preflight refused a release.
@@ -86,6 +88,11 @@ pub fn tells_failure(log: &str) -> bool {
     has_verdict(log)
 }
 
+/// What kept a Job from judging anything, where that is what its log says and nothing was judged.
+pub fn circumstance(log: &str) -> Option<String> {
+    telling_line(log).filter(|line| is_circumstance(line) && !has_verdict(log))
+}
+
 /// The line that says most: the last verdict, else the last line that speaks of a failure, else the last that says anything. One that says that nothing
 /// failed is none of them.
 fn telling_line(log: &str) -> Option<String> {
@@ -93,8 +100,10 @@ fn telling_line(log: &str) -> Option<String> {
         let lines = log.lines().map(str::trim);
         lines.filter(|line| line.chars().any(char::is_alphanumeric) && !is_success(line))
     };
+    // HAProxy ends with how many errors there were.
     let line = lines()
-        .rfind(|line| is_verdict(line))
+        .rfind(|line| is_verdict(line) && !is_summary(line))
+        .or_else(|| lines().rfind(|line| is_verdict(line)))
         .or_else(|| lines().rfind(|line| tells(line)))
         .or_else(|| lines().next_back())?;
     let short: String = line.chars().take(MOST_REASON).collect();

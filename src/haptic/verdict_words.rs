@@ -6,13 +6,14 @@
 use super::rejection::{GUARD, UNFINISHED};
 
 /// What preflight and HAProxy say when they refuse something, each by itself.
-const VERDICTS: [&str; 5] = [
+const VERDICTS: [&str; 4] = [
     "validation failed",
     "loadgatefailed",
     "does not compile",
-    "[alert]",
     "configuration is invalid",
 ];
+/// How HAProxy marks why it refuses a configuration.
+const ALERT: &str = "[alert]";
 /// What is judged; with one of [`REFUSALS`] it is a verdict.
 const JUDGED: [&str; 5] = ["preflight", "validat", "render", "compil", "chart version"];
 const REFUSALS: [&str; 6] = [
@@ -116,7 +117,21 @@ pub fn has_verdict(log: &str) -> bool {
 pub(super) fn is_verdict(line: &str) -> bool {
     let line = without_none(line);
     let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-    !has(&CIRCUMSTANCES) && (has(&VERDICTS) || has(&JUDGED) && has(&REFUSALS))
+    // HAProxy refuses a file that isn't there in the same words as a shell.
+    line.contains(ALERT)
+        || !has(&CIRCUMSTANCES) && (has(&VERDICTS) || has(&JUDGED) && has(&REFUSALS))
+}
+
+/// Whether a line says how many errors HAProxy found, and not which.
+pub(super) fn is_summary(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    lower.contains(ALERT) && lower.contains("found in configuration")
+}
+
+/// Whether a line says what kept preflight from judging.
+pub(super) fn is_circumstance(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    CIRCUMSTANCES.iter().any(|word| lower.contains(word))
 }
 
 /// Whether a line speaks of a failure.
@@ -156,19 +171,20 @@ fn without_none(line: &str) -> String {
         return line;
     }
     for phrase in NONE {
-        let mut from = 0;
-        while let Some(at) = line[from..].find(phrase).map(|at| from + at) {
+        let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '.');
+        let (mut kept, mut from) = (String::new(), 0);
+        for (at, _) in line.match_indices(phrase) {
             let end = at + phrase.len();
-            let is_part =
-                |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '.');
             let before = line[..at].chars().next_back();
             let after = line[end..].chars().next().filter(|c| *c != '.');
-            if is_part(before) || is_part(after) {
+            if !is_part(before) && !is_part(after) {
+                kept.push_str(&line[from..at]);
                 from = end;
-            } else {
-                line.replace_range(at..end, "");
-                from = at;
             }
+        }
+        if from > 0 {
+            kept.push_str(&line[from..]);
+            line = kept;
         }
     }
     line

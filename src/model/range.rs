@@ -9,7 +9,7 @@ use std::fmt;
 use semver::{BuildMetadata, Prerelease, Version};
 use thiserror::Error;
 
-/// A version without the digest that helm-controller puts behind it. Any other build metadata stays.
+/// A version without the digest that helm-controller puts behind it. Any other build metadata stays, unless it looks just like one: twelve digits of a time do.
 ///
 /// Source: helm-controller 1.6.3; `+` and twelve hexadecimal digits of the artifact's digest, behind which `.` and a counter may stand.
 pub fn without_digest(version: &str) -> &str {

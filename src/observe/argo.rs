@@ -6,11 +6,13 @@
 use serde_json::Value;
 
 use super::words::failure;
-use super::{Attempt, Failure, JobName, Phase, State};
+use super::{Failure, JobName, Phase, State, without_digest};
 use crate::model::condition::Condition;
 
 /// Makes the application controller leave an Application alone.
 const SKIPPED: &str = "argocd.argoproj.io/skip-reconcile";
+/// The hooks that run before a sync changes anything; with the others the new version runs already.
+const BEFORE_SYNC: &str = "PreSync";
 /// Told before anything is synced: a spec that is no good, manifests that can't be had.
 const BEFORE: [&str; 2] = ["InvalidSpecError", "ComparisonError"];
 
@@ -34,6 +36,24 @@ pub fn application(object: &Value, chart: &str) -> State {
         is_suspended: view.is_suspended(),
         phase,
     }
+}
+
+/// What an Application says of a hook that failed before the sync: of the Job that judges, where that is among them.
+pub fn hook_says(object: &Value, judge: Option<&str>) -> Option<String> {
+    let view = View::of(object, "");
+    let all: Vec<&Value> = view.results().filter(|one| is_failed_hook(one)).collect();
+    let own = all.iter().find(|one| one["name"].as_str() == judge);
+    let says = own.or(all.first())?["message"].as_str()?;
+    (!says.is_empty()).then(|| says.to_owned())
+}
+
+/// Whether a result of a sync is of a hook Job that ran before it, and failed.
+fn is_failed_hook(result: &Value) -> bool {
+    let ended = result["hookPhase"].as_str().unwrap_or_default();
+    result["kind"] == "Job"
+        && result["hookType"] == BEFORE_SYNC
+        && result["status"] != "SyncFailed"
+        && matches!(ended, "Failed" | "Error")
 }
 
 /// What an Application reads from, in one of the places where that stands, with what it was at that time.
@@ -99,16 +119,12 @@ impl<'a> Sources<'a> {
 
     /// The version that the chart had. Of an `oci://` source the revision is a digest; what was asked for is the version
     /// then, unless it was a range.
-    fn version(&self) -> Option<Attempt> {
+    fn version(&self) -> Option<String> {
         let revision = *self.revisions().get(self.index()?)?;
         if is_version(revision) {
-            return Some(Attempt::new(revision));
+            return Some(without_digest(revision).to_owned());
         }
-        let wanted = self.wanted().filter(|wanted| is_version(wanted))?;
-        Some(Attempt {
-            version: wanted,
-            written: revision.to_owned(),
-        })
+        self.wanted().filter(|wanted| is_version(wanted))
     }
 
     fn is_same(&self, other: &Self) -> bool {
@@ -273,14 +289,8 @@ impl<'a> View<'a> {
     }
 
     fn failed_jobs(&self) -> Vec<JobName> {
-        let is_failed = |result: &&Value| {
-            let ended = result["hookPhase"].as_str().unwrap_or_default();
-            result["kind"] == "Job"
-                && result["hookType"].is_string()
-                && result["status"] != "SyncFailed"
-                && matches!(ended, "Failed" | "Error")
-        };
-        let jobs = self.results().filter(is_failed).filter_map(|result| {
+        let failed = self.results().filter(|result| is_failed_hook(result));
+        let jobs = failed.filter_map(|result| {
             Some(JobName {
                 namespace: result["namespace"].as_str().map(str::to_owned),
                 name: result["name"].as_str()?.to_owned(),
@@ -295,7 +305,7 @@ impl<'a> View<'a> {
         let chart = self.spec.chart;
         let synced = self.is_synced().then(|| self.compared.version()).flatten();
         let past = || Sources::of(self.status["history"].as_array()?.last()?, chart).version();
-        synced.or_else(past).map(|attempt| attempt.version)
+        synced.or_else(past)
     }
 
     fn is_suspended(&self) -> bool {

@@ -4,9 +4,10 @@
 
 use serde_json::Value;
 
-use super::words::{failed_jobs, failure};
-use super::{Attempt, Failure, Phase, State, without_digest};
+use super::words::{failed_hooks, failure};
+use super::{Failure, Phase, State, without_digest};
 use crate::model::condition::Condition;
+use crate::model::range::{Range, lenient_version};
 
 /// The source isn't there or has nothing. Told before a version is tried, so `lastAttemptedRevision` is an older one's.
 const NO_CHART: [&str; 2] = ["ArtifactFailed", "SourceNotReady"];
@@ -38,7 +39,7 @@ pub fn helm_release(object: &Value) -> State {
     let attempted = status["lastAttemptedRevision"]
         .as_str()
         .filter(|written| !is_before && !written.is_empty())
-        .map(Attempt::new);
+        .map(|written| without_digest(written).to_owned());
     State {
         attempted,
         wanted: object["spec"]["chart"]["spec"]["version"]
@@ -50,7 +51,7 @@ pub fn helm_release(object: &Value) -> State {
         is_current: is_current(object, ready),
         jobs: Condition::find(object, "Released")
             .filter(|released| released.is_false() && !is_before)
-            .map_or_else(Vec::new, |released| failed_jobs(released.message)),
+            .map_or_else(Vec::new, |released| failed_hooks(released.message)),
         live: live(status),
         is_suspended: object["spec"]["suspend"].as_bool() == Some(true),
     }
@@ -97,7 +98,7 @@ fn phase(object: &Value, ready: Option<Condition<'_>>, told: Option<Condition<'_
     if BEFORE.contains(&ready.reason) {
         return Phase::Failed(Failure::Other);
     }
-    if failed_jobs(told.message).is_empty() {
+    if failed_hooks(told.message).is_empty() {
         Phase::Failed(failure(told.message))
     } else {
         Phase::HookFailed
@@ -150,6 +151,18 @@ pub struct Source {
     pub failure: Option<String>,
     /// Whether this is said of the live spec.
     pub is_current: bool,
+}
+
+impl Source {
+    /// Whether what was pulled last is what is wanted: then nothing waits for what can't be had now.
+    pub fn has_wanted(&self) -> bool {
+        let wanted = self.wanted.as_deref().map(Range::parse);
+        let version = self.version.as_deref().and_then(lenient_version);
+        match (wanted, version) {
+            (Some(Ok(wanted)), Some(version)) => wanted.matches(&version),
+            _ => false,
+        }
+    }
 }
 
 /// Names the source of a HelmRelease's chart; nothing while helm-controller hasn't made one.

@@ -22,16 +22,12 @@ pub struct JobState {
     pub state: JobPhase,
     /// The chart version that it was to judge, as written (maybe with a digest, see [`super::without_digest`]).
     pub expected_version: Option<String>,
-    /// The label `helm.sh/chart`.
-    pub chart_label: Option<String>,
     /// When it ended (RFC 3339).
     pub finished: Option<String>,
     /// The failed pod whose log counts: the last in which the program ended by itself, else the last that failed.
     pub pod: Option<String>,
     /// The container in it.
     pub container: Option<String>,
-    /// How many of its pods failed.
-    pub failed_count: u64,
 }
 
 /// How a Job ended.
@@ -63,27 +59,39 @@ pub enum JobPhase {
 pub fn job(job: &Value, pods: &[Value]) -> JobState {
     let mut pods: Vec<&Value> = pods.iter().filter(|pod| is_of(pod, job)).collect();
     pods.sort_by_key(|pod| pod["metadata"]["creationTimestamp"].as_str());
-    let ends: Vec<End<'_>> = pods.iter().filter_map(|pod| End::of(pod)).collect();
+    let own = own_containers(job);
+    let ends: Vec<End<'_>> = pods.iter().filter_map(|pod| End::of(pod, &own)).collect();
     let counts = ends
         .iter()
         .rfind(|end| end.is_own())
         .or_else(|| ends.last());
-    let failed_count = job["status"]["failed"].as_u64().unwrap_or_default();
     let label = job["metadata"]["labels"][CHART_LABEL].as_str();
-    let state = phase(job, &pods, &ends, failed_count);
+    let state = phase(job, &pods, &ends);
     let has_log = state != JobPhase::Succeeded;
     JobState {
         expected_version: expected(job)
             .map(str::to_owned)
             .or_else(|| label.and_then(version_of_label)),
-        chart_label: label.map(str::to_owned),
         finished: finished(job).map(str::to_owned),
         pod: counts.filter(|_| has_log).map(|end| end.pod.to_owned()),
         container: counts
             .filter(|_| has_log)
             .map(|end| end.container.to_owned()),
-        failed_count,
         state,
+    }
+}
+
+/// The containers whose word counts: the one that is told which version it judges, else all of the Job's own. Others set up
+/// what these need, or were put beside them by the cluster.
+fn own_containers(job: &Value) -> Vec<&str> {
+    let judges = templates(job).filter(|one| version_in(one).is_some());
+    let judges: Vec<&str> = judges.filter_map(|one| one["name"].as_str()).collect();
+    if judges.is_empty() {
+        templates(job)
+            .filter_map(|one| one["name"].as_str())
+            .collect()
+    } else {
+        judges
     }
 }
 
@@ -112,24 +120,34 @@ struct End<'a> {
     reason: &'a str,
     message: &'a str,
     code: i64,
+    /// Whether the container's word counts.
+    counts: bool,
 }
 
 impl<'a> End<'a> {
-    /// The first container of a pod that failed, now or before it was started again.
-    fn of(pod: &'a Value) -> Option<Self> {
+    /// The first container of a pod that failed, now or before it was started again: of those whose word counts, else of all.
+    fn of(pod: &'a Value, own: &[&str]) -> Option<Self> {
         let name = pod["metadata"]["name"].as_str()?;
-        containers(pod).find_map(|container| {
-            let ends = ["state", "lastState"].map(|key| &container[key]["terminated"]);
-            let end = ends
-                .into_iter()
-                .find(|end| end["exitCode"].as_i64().is_some_and(|code| code != 0))?;
-            Some(Self {
-                pod: name,
-                container: container["name"].as_str().unwrap_or_default(),
-                reason: end["reason"].as_str().unwrap_or_default(),
-                message: end["message"].as_str().unwrap_or_default(),
-                code: end["exitCode"].as_i64()?,
-            })
+        // A Job without a template says nothing of its containers.
+        let counts = |end: &Self| own.is_empty() || own.contains(&end.container);
+        let ends = || containers(pod).filter_map(|container| Self::of_container(name, container));
+        let mut end = ends().find(counts).or_else(|| ends().next())?;
+        end.counts = counts(&end);
+        Some(end)
+    }
+
+    fn of_container(pod: &'a str, container: &'a Value) -> Option<Self> {
+        let ends = ["state", "lastState"].map(|key| &container[key]["terminated"]);
+        let end = ends
+            .into_iter()
+            .find(|end| end["exitCode"].as_i64().is_some_and(|code| code != 0))?;
+        Some(Self {
+            pod,
+            container: container["name"].as_str().unwrap_or_default(),
+            reason: end["reason"].as_str().unwrap_or_default(),
+            message: end["message"].as_str().unwrap_or_default(),
+            code: end["exitCode"].as_i64()?,
+            counts: false,
         })
     }
 
@@ -147,7 +165,8 @@ impl<'a> End<'a> {
 
     /// Whether the program gave this exit code itself.
     fn is_own(&self) -> bool {
-        self.code > 0 && self.code < SIGNALS && !self.is_out_of_memory() && !self.is_not_started()
+        let is_by_itself = self.code > 0 && self.code < SIGNALS;
+        self.counts && is_by_itself && !self.is_out_of_memory() && !self.is_not_started()
     }
 }
 
@@ -159,7 +178,7 @@ fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-fn phase(job: &Value, pods: &[&Value], ends: &[End<'_>], failed_count: u64) -> JobPhase {
+fn phase(job: &Value, pods: &[&Value], ends: &[End<'_>]) -> JobPhase {
     if holds(job, "Complete").is_some() {
         return JobPhase::Succeeded;
     }
@@ -190,11 +209,21 @@ fn phase(job: &Value, pods: &[&Value], ends: &[End<'_>], failed_count: u64) -> J
             waiting: Some(said(end.reason, end.message)),
         };
     }
+    if let Some(end) = ends.iter().rfind(|end| !end.counts) {
+        let words = format!(
+            "its container `{}` ended with exit code {} before",
+            end.container, end.code
+        );
+        return JobPhase::NotStarted {
+            waiting: Some(words),
+        };
+    }
     let evicted = pods.iter().rev().find_map(|pod| {
         let reason = pod["status"]["reason"].as_str()?;
         let message = pod["status"]["message"].as_str().unwrap_or_default();
         Some(said(reason, message))
     });
+    let failed_count = job["status"]["failed"].as_u64().unwrap_or_default();
     match (evicted, ends.last()) {
         (Some(words), _) => JobPhase::Unknown(words),
         (None, Some(end)) => JobPhase::Unknown(format!(
@@ -257,13 +286,19 @@ fn said(reason: &str, message: &str) -> String {
     }
 }
 
-fn expected(job: &Value) -> Option<&str> {
+/// The containers of a Job's template, without those that run before.
+fn templates(job: &Value) -> impl Iterator<Item = &Value> {
     let containers = job["spec"]["template"]["spec"]["containers"].as_array();
-    let variables = containers
-        .into_iter()
-        .flatten()
-        .filter_map(|container| container["env"].as_array())
-        .flatten();
+    containers.into_iter().flatten()
+}
+
+fn expected(job: &Value) -> Option<&str> {
+    templates(job).find_map(version_in)
+}
+
+/// The version that a container is told to judge.
+fn version_in(container: &Value) -> Option<&str> {
+    let variables = container["env"].as_array().into_iter().flatten();
     variables
         .filter(|variable| variable["name"] == EXPECTED_VERSION_VARIABLE)
         .find_map(|variable| variable["value"].as_str())

@@ -14,9 +14,9 @@ pub use crate::model::range::without_digest;
 /// What a GitOps controller says of one release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// The version that the phase and the message are about. Nothing where none was tried, or where what is told failed
+    /// The version that the phase and the message are about, without a digest (see [`without_digest`]). Nothing where none was tried, or where what is told failed
     /// before a version was tried (a chart that can't be had, say): an older attempt isn't meant then.
-    pub attempted: Option<Attempt>,
+    pub attempted: Option<String>,
     /// The version in the live spec, as written: maybe a range, or a branch. Nothing where the spec has none (a
     /// `chartRef`: the version stands in another object).
     pub wanted: Option<String>,
@@ -28,32 +28,12 @@ pub struct State {
     pub at: Option<String>,
     /// Whether this is said of the live spec. If not, the controller hasn't come to it yet.
     pub is_current: bool,
-    /// The hook Jobs that are said to have failed. While a retry runs, those of the attempt before.
+    /// The hook Jobs that are said to have failed, of hooks that run before anything changes. While a retry runs, those of the attempt before.
     pub jobs: Vec<JobName>,
     /// The version that runs, as far as the controller knows: the last one that was installed whole.
     pub live: Option<String>,
     /// Whether nothing goes on before somebody says so: Flux's `suspend`, or an Application without automated sync.
     pub is_suspended: bool,
-}
-
-/// A version that was tried.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
-    /// The chart's version.
-    pub version: String,
-    /// As the controller says it: helm-controller puts the digest behind a version that comes from an OCIRepository
-    /// by `chartRef`, such as `0.2.1+abcdef012345`.
-    pub written: String,
-}
-
-impl Attempt {
-    /// Takes a version as a controller writes it.
-    pub fn new(written: &str) -> Self {
-        Self {
-            version: without_digest(written).to_owned(),
-            written: written.to_owned(),
-        }
-    }
 }
 
 /// How far a release is.
@@ -66,13 +46,13 @@ pub enum Phase {
         /// How often it was tried again already.
         retries: u64,
     },
-    /// A hook failed: the suspicion of a rejection. The Job decides.
+    /// A hook failed that runs before anything changes: the suspicion of a rejection. The Job decides.
     HookFailed,
     /// Failed otherwise. No rejection.
     Failed(Failure),
 }
 
-/// Why a release failed without a hook that failed.
+/// Why a release failed without such a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// The chart didn't render, before any hook: `kubeVersion`, the values' schema, a template.
@@ -94,25 +74,4 @@ pub struct JobName {
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_digest_is_taken_from_a_version() {
-        let cases = [
-            ("0.2.1+abcdef012345", "0.2.1"),
-            ("0.2.0-alpha.3+abcdef012345", "0.2.0-alpha.3"),
-            ("0.2.1", "0.2.1"),
-            ("0.2.1+build.5", "0.2.1+build.5"),
-            ("0.2.1+abcdef01234", "0.2.1+abcdef01234"),
-            ("0.2.1+ABCDEF012345", "0.2.1+ABCDEF012345"),
-            ("", ""),
-        ];
-        for (written, version) in cases {
-            assert_eq!(Attempt::new(written).version, version);
-        }
-    }
 }

@@ -3,7 +3,7 @@
 
 use super::{Failure, JobName};
 
-/// A kind that the cluster doesn't know: client-go, Helm, Argo CD (in this order).
+/// A kind that the cluster doesn't know: client-go, Helm, Argo CD, client-go again (in this order).
 const CRD_MISSING: [&str; 4] = [
     "no matches for kind",
     "ensure CRDs are installed first",
@@ -64,6 +64,9 @@ const TIMEOUT: [&str; 5] = [
     "timed out",
 ];
 
+/// Helm's hooks that run before a release is changed.
+const BEFORE: [&str; 2] = ["pre-install", "pre-upgrade"];
+
 /// The reason of a failure whose words are these.
 pub(super) fn failure(message: &str) -> Failure {
     let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
@@ -81,9 +84,22 @@ pub(super) fn failure(message: &str) -> Failure {
     }
 }
 
+/// The hook Jobs that a sentence of Helm calls failed, of hooks that run before anything of the release is changed: with
+/// the others the new version runs already. Source: Helm 3 says `pre-upgrade hooks failed: …`, Helm 4 `failed pre-upgrade: …`.
+pub(super) fn failed_hooks(message: &str) -> Vec<JobName> {
+    let is_before = |start: &str| BEFORE.iter().any(|hook| start.contains(hook));
+    let starts = ["Job/", "job "]
+        .iter()
+        .filter_map(|word| message.find(word));
+    match starts.min() {
+        Some(start) if is_before(&message[..start]) => failed_jobs(message),
+        _ => Vec::new(),
+    }
+}
+
 /// The Jobs that a sentence of Helm calls failed: `Job/NS/NAME status: 'Failed'` (Helm 4, kstatus) or
 /// `job NAME failed: REASON` (Helm 3).
-pub(super) fn failed_jobs(message: &str) -> Vec<JobName> {
+fn failed_jobs(message: &str) -> Vec<JobName> {
     let mut found: Vec<JobName> = Vec::new();
     let mut add = |namespace: Option<&str>, name: &str| {
         let job = JobName {
@@ -171,6 +187,38 @@ mod tests {
         ];
         for (message, wanted) in cases {
             assert_eq!(failure(message), wanted, "{message}");
+        }
+    }
+
+    #[test]
+    fn hooks_that_run_later_are_no_suspicion() {
+        for (message, count) in [
+            (
+                "Helm upgrade failed for release a/b with chart b@1.0.0: pre-upgrade hooks failed: 1 error occurred:\n\t* job x failed: BackoffLimitExceeded\n\n",
+                1,
+            ),
+            (
+                "failed pre-install: failed early due to stalled resources: [Job/a/x status: 'Failed']",
+                1,
+            ),
+            (
+                "post-upgrade hooks failed: 1 error occurred:\n\t* job x-pre-upgrade failed: BackoffLimitExceeded",
+                0,
+            ),
+            (
+                "failed post-install: failed early due to stalled resources: [Job/a/x status: 'Failed']",
+                0,
+            ),
+            (
+                "failed early due to stalled resources: [Job/a/x status: 'Failed']",
+                0,
+            ),
+            (
+                "Helm test failed for release a/b with chart b@1.0.0: 1 error occurred:\n\t* job x failed: BackoffLimitExceeded",
+                0,
+            ),
+        ] {
+            assert_eq!(failed_hooks(message).len(), count, "{message}");
         }
     }
 

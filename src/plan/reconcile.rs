@@ -64,12 +64,17 @@ pub fn follow(tree: &dyn Tree, pin: &Pin, described: &Described) -> Result<Follo
     }
 }
 
-fn argo(tree: &dyn Tree, pin: &Pin, described: &Described) -> Result<Follow> {
-    let owner = &described.owner;
-    let app = |name: &str| match owner.namespace.as_str() {
+/// An Application as the program `argocd` names it.
+pub fn application(namespace: &str, name: &str) -> String {
+    match namespace {
         "" | "argocd" => name.to_owned(),
         namespace => format!("{namespace}/{name}"),
-    };
+    }
+}
+
+fn argo(tree: &dyn Tree, pin: &Pin, described: &Described) -> Result<Follow> {
+    let owner = &described.owner;
+    let app = |name: &str| application(&owner.namespace, name);
     let name = app(&owner.name);
     // What makes the Application out of a manifest has to see the new one first.
     let mut parents = Vec::new();
@@ -133,12 +138,18 @@ fn flux(tree: &dyn Tree, pin: &Pin, described: &Described) -> Result<Follow> {
     }
     let is_http = matches!(&pin.source, Source::Address(address) if !address.starts_with("oci://"));
     match &described.source {
-        Form::OciRepository(name) => {
-            force.push(format!("flux reconcile source oci {name} -n {namespace}"));
+        Form::OciRepository(source) => {
+            force.push(format!(
+                "flux reconcile source oci {}",
+                source.flags(namespace)
+            ));
         }
         // A registry has no index that could be old.
-        Form::HelmRepository(name) if is_http => {
-            force.push(format!("flux reconcile source helm {name} -n {namespace}"));
+        Form::HelmRepository(source) if is_http => {
+            force.push(format!(
+                "flux reconcile source helm {}",
+                source.flags(namespace)
+            ));
         }
         Form::HelmRepository(_) | Form::Other => {}
     }
@@ -308,6 +319,16 @@ mod tests {
         );
         assert!(found.notes[0].contains("20m at most"), "{:?}", found.notes);
         assert!(found.watch[0].contains("kubectl -n apps wait helmrelease/web"));
+    }
+
+    #[test]
+    fn a_source_may_lie_in_another_namespace_than_the_release() {
+        let release = RELEASE.replace("name: charts", "name: charts, namespace: shared");
+        let found = followed(&[("apps/web/web.yaml", &release)]);
+        assert_eq!(
+            found.force[0],
+            "flux reconcile source helm charts -n shared"
+        );
     }
 
     #[test]

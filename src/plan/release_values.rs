@@ -70,12 +70,36 @@ pub enum Controller {
 /// How the controller gets the chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
-    /// Flux: an OCIRepository of this name, by `chartRef`. helm-controller adds a digest to the chart's version then.
-    OciRepository(String),
-    /// Flux: a HelmRepository of this name, by `spec.chart`.
-    HelmRepository(String),
+    /// Flux: this OCIRepository, by `chartRef`. helm-controller adds a digest to the chart's version then.
+    OciRepository(SourceRef),
+    /// Flux: this HelmRepository, by `spec.chart`.
+    HelmRepository(SourceRef),
     /// Anything else.
     Other,
+}
+
+/// A source of Flux, as a HelmRelease names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceRef {
+    name: String,
+    /// Nothing where it is the release's own.
+    namespace: Option<String>,
+}
+
+impl SourceRef {
+    fn of(reference: &Value) -> Self {
+        let namespace = text(reference, "/namespace");
+        Self {
+            name: text(reference, "/name").to_owned(),
+            namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
+        }
+    }
+
+    /// As the program `flux` is told it, for a release of a namespace.
+    pub(super) fn flags(&self, namespace: &str) -> String {
+        let namespace = self.namespace.as_deref().unwrap_or(namespace);
+        format!("{} -n {namespace}", self.name)
+    }
 }
 
 /// A place where values of a release stand.
@@ -312,15 +336,16 @@ impl Found {
             (format!("{target}-{name}"), target)
         };
         let said = text(&release, "/spec/releaseName");
-        let source = match text(&release, "/spec/chart/spec/sourceRef/kind") {
-            "HelmRepository" => {
-                Form::HelmRepository(text(&release, "/spec/chart/spec/sourceRef/name").to_owned())
-            }
-            _ if text(&release, "/spec/chartRef/kind") == "OCIRepository" => {
-                Form::OciRepository(text(&release, "/spec/chartRef/name").to_owned())
-            }
-            _ => Form::Other,
+        let reference = |pointer: &str, kind: &str| {
+            let found = release.pointer(pointer)?;
+            (text(found, "/kind") == kind).then(|| SourceRef::of(found))
         };
+        let helm = reference("/spec/chart/spec/sourceRef", "HelmRepository");
+        let oci = || reference("/spec/chartRef", "OCIRepository");
+        let source = helm
+            .map(Form::HelmRepository)
+            .or_else(|| oci().map(Form::OciRepository))
+            .unwrap_or(Form::Other);
         Ok(Some(Described {
             release: if said.is_empty() {
                 full

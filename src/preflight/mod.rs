@@ -19,13 +19,9 @@ use self::folder::Folder;
 use self::process::{Call, End};
 use crate::haptic::verdict_words::has_verdict;
 use crate::model::env::Env;
-use crate::model::text::one_line;
 
 /// The gate's Job in a cluster may take as long (the chart's `activeDeadlineSeconds`).
 const LIMIT: Duration = Duration::from_secs(600);
-
-/// The most characters of what the program said last.
-const MOST_LINE: usize = 240;
 
 /// Variables that the program needs where it asks no cluster.
 const KEPT: [&str; 4] = ["PATH", "HOME", "TMPDIR", "LANG"];
@@ -94,9 +90,16 @@ pub enum Judged {
         /// What the program printed, the end of it where it is much. Values of the release may stand in it.
         log: String,
     },
+    /// Nothing is known: it ended without a verdict.
+    NoVerdict {
+        /// Its exit code.
+        code: i32,
+        /// What it printed, the end of it where it is much. Values of the release may stand in it.
+        log: String,
+    },
     /// Nothing is known: the program was not run, or did not come to an end.
     NotRun {
-        /// Why, in one line. What the program printed may stand in it.
+        /// Why, in one line.
         why: String,
     },
 }
@@ -243,7 +246,7 @@ fn container(
     let end = end?;
     // `docker run` and `podman run`: 125 is their own failure, 126 and 127 that the image has no such program.
     match end.code {
-        125..=127 => Err(format!("the container didn't run: {}", end.log.trim())),
+        125..=127 => Ok(end.without_verdict()),
         _ => judged(end),
     }
 }
@@ -262,19 +265,17 @@ fn judged(end: End) -> Result<Judged, String> {
         (_, Some(what)) => Err(format!("this `haptic` has no such check: {what}")),
         (_, None) if has_verdict(&end.log) => Ok(Judged::Refused { log: end.log }),
         // Whatever else kept it from its end is none of the release's.
-        (code, None) => Err(match last_line(&end.log) {
-            Some(line) => format!("it ended with {code} and without a verdict: {line}"),
-            None => format!("it ended with {code} and said nothing"),
-        }),
+        (_, None) => Ok(end.without_verdict()),
     }
 }
 
-/// The last line that says anything.
-fn last_line(log: &str) -> Option<String> {
-    let mut lines = log.lines().map(str::trim);
-    let line = lines.rfind(|line| line.chars().any(char::is_alphanumeric))?;
-    let line: String = line.chars().take(MOST_LINE).collect();
-    Some(one_line(&line).into_owned())
+impl End {
+    fn without_verdict(self) -> Judged {
+        Judged::NoVerdict {
+            code: self.code,
+            log: self.log,
+        }
+    }
 }
 
 /// What the check is asked, without the types of resources (HAPTIC's guide, "Validate before deploy").

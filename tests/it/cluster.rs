@@ -391,7 +391,6 @@ fn an_object_is_read_anew_each_time() {
     );
     fake.remove(RELEASES, "haptic", "haptic");
     assert_eq!(say(), None);
-    assert!(cluster.serves(&Resource::HELM_RELEASE).expect("answers"));
     assert!(
         cluster
             .object(&Resource::JOB, "haptic", "x")
@@ -405,7 +404,6 @@ fn a_kind_that_the_cluster_lacks_is_told_from_a_missing_right() {
     let (fake, env) = (FakeCluster::start(), TestEnv::new());
     let cluster = connect(&fake, &env);
     let gone = || {
-        assert!(!cluster.serves(&Resource::APPLICATION).expect("answers"));
         assert!(
             cluster
                 .object(&Resource::APPLICATION, "argocd", "haptic")
@@ -428,7 +426,6 @@ fn a_kind_that_the_cluster_lacks_is_told_from_a_missing_right() {
     fake.serve_kind("argoproj.io/v1alpha1/appprojects");
     gone();
     fake.serve_kind("argoproj.io/v1alpha1/applications");
-    assert!(cluster.serves(&Resource::APPLICATION).expect("answers"));
     let report = told(
         &cluster
             .object(&Resource::APPLICATION, "argocd", "haptic")
@@ -511,7 +508,11 @@ fn what_answers_every_path_with_404_is_no_cluster_without_the_kind() {
     let (fake, env) = (FakeCluster::start(), TestEnv::new());
     let cluster = connect(&fake, &env);
     fake.answer_path("/apis", &[(404, "<html>not here</html>")]);
-    let report = told(&cluster.serves(&Resource::APPLICATION).expect_err("is none"));
+    let report = told(
+        &cluster
+            .objects(&Resource::APPLICATION, None, None)
+            .expect_err("is none"),
+    );
     assert!(
         report
             .message
@@ -531,11 +532,15 @@ fn what_answers_every_path_with_404_is_no_cluster_without_the_kind() {
     );
     // Something else that answers with success.
     fake.answer_path("/apis", &[(200, "<html>welcome</html>")]);
-    let report = told(&cluster.serves(&Resource::APPLICATION).expect_err("is none"));
+    let report = told(
+        &cluster
+            .objects(&Resource::APPLICATION, None, None)
+            .expect_err("is none"),
+    );
     assert!(
         report
             .message
-            .ends_with("the answer is not a list of API groups"),
+            .contains("what answers there is no Kubernetes API server"),
         "{report:?}"
     );
     fake.answer_path(

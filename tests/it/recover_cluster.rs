@@ -153,7 +153,7 @@ fn what_flux_tells_otherwise_is_no_rejection() {
     ];
     let mut suspended = release(Some("0.2.1"), &running, &after("0.2.0"));
     suspended["spec"]["suspend"] = json!(true);
-    let table: [(Value, &[&str]); 9] = [
+    let table: [(Value, &[&str]); 11] = [
         (
             release(Some("0.2.1"), &up, &live),
             &["`haptic` 0.2.1 is live", "haptic-scaffold upgrade haptic"],
@@ -183,6 +183,14 @@ fn what_flux_tells_otherwise_is_no_rejection() {
                 "Helm upgrade failed for release haptic/haptic with chart haptic@0.2.1: timeout waiting for: [Deployment/haptic/haptic status: 'InProgress']",
             ),
             &["didn't get ready in time"],
+        ),
+        (
+            upgrade_failed(&FAILED_HOOK.replace("pre-upgrade", "post-upgrade")),
+            &["not by a hook"],
+        ),
+        (
+            upgrade_failed("the user admin insecure-password hunter2x is refused"),
+            &["insecure-password (hidden)"],
         ),
         (
             upgrade_failed("provided port is already allocated"),
@@ -274,6 +282,85 @@ fn a_job_that_came_to_no_verdict_is_no_rejection() {
 }
 
 #[test]
+fn a_log_that_says_what_kept_the_job_from_judging_is_no_rejection() {
+    let (env, cluster) = flux_worlds();
+    cluster.put(FLUX, [upgrade_failed(FAILED_HOOK)]);
+    for log in [
+        "preflight: failed to list CRDs: Get \"https://h:6443/\": dial tcp 10.0.0.1:6443: connect: connection refused\n",
+        "preflight: error: customresourcedefinitions is forbidden: User \"x\" cannot list\n",
+    ] {
+        put_job(&cluster, "job-rejected", log);
+        let said = refused(&env, 3, &ARGUMENTS);
+        for words in [
+            "came to no verdict",
+            log.trim(),
+            "kubectl logs job/haptic-haptic-pre-rollout",
+            "--rejected VERSION",
+        ] {
+            assert!(said.contains(words), "`{words}` in {said}");
+        }
+    }
+    // HAProxy's own refusal is one, in whatever words.
+    let alert = "[ALERT] (8) : config : unable to stat SSL certificate from file '/x.pem' : No such file or directory.";
+    let log = format!("{alert}\n[ALERT] (8) : config : Fatal errors found in configuration.\n");
+    put_job(&cluster, "job-rejected", &log);
+    assert_eq!(recover(&env, &ARGUMENTS)["rejection"]["reason"], alert);
+}
+
+#[test]
+fn a_secret_of_several_lines_is_in_nothing_that_is_written() {
+    let (env, cluster) = flux_worlds();
+    cluster.put(FLUX, [upgrade_failed(FAILED_HOOK)]);
+    put_job(
+        &cluster,
+        "job-rejected",
+        "loading\ndataplane_password: |\n  hunter2x rejected\n",
+    );
+    let done = recover(&env, &ARGUMENTS);
+    assert!(!done.to_string().contains("hunter2x"), "{done}");
+    let made = env.git("repo", &["log", "-p", "--all"]);
+    assert!(!made.contains("hunter2x"), "{made}");
+}
+
+#[test]
+fn what_runs_is_live_though_its_source_can_not_be_had_now() {
+    let (env, cluster) = flux_worlds();
+    let up = [
+        (
+            "Ready",
+            "True",
+            "UpgradeSucceeded",
+            "Helm upgrade succeeded",
+        ),
+        (
+            "Released",
+            "True",
+            "UpgradeSucceeded",
+            "Helm upgrade succeeded",
+        ),
+    ];
+    let live = json!({"helmChart": "haptic/haptic-haptic", "lastAttemptedRevision": "0.2.1", "history": [{"chartVersion": "0.2.1", "status": "deployed"}]});
+    cluster.put(FLUX, [release(Some("0.2.1"), &up, &live)]);
+    let source = |wanted: &str| {
+        json!({
+            "kind": "HelmChart", "apiVersion": "source.toolkit.fluxcd.io/v1",
+            "metadata": {"namespace": "haptic", "name": "haptic-haptic", "generation": 2},
+            "spec": {"chart": "haptic", "version": wanted},
+            "status": {"observedGeneration": 2, "artifact": {"revision": "0.2.1"}, "conditions": [
+                {"type": "Ready", "status": "False", "reason": "FetchFailed", "message": "503 Service Unavailable", "observedGeneration": 2},
+            ]},
+        })
+    };
+    let charts = "source.toolkit.fluxcd.io/v1/helmcharts";
+    cluster.put(charts, [source("0.2.1")]);
+    let said = refused(&env, 3, &ARGUMENTS);
+    assert!(said.contains("`haptic` 0.2.1 is live"), "{said}");
+    cluster.put(charts, [source("0.2.9")]);
+    let said = refused(&env, 3, &ARGUMENTS);
+    assert!(said.contains("couldn't be had"), "{said}");
+}
+
+#[test]
 fn what_argo_tells_otherwise_is_no_rejection() {
     let table: [(&str, Option<&str>, &[&str]); 8] = [
         ("app-live", None, &["`haptic` 0.2.0 is live"]),
@@ -305,6 +392,19 @@ fn what_argo_tells_otherwise_is_no_rejection() {
         }
         only_reads(&cluster);
     }
+    // A hook that runs behind the sync: the new version runs already.
+    let (env, cluster) = argo_worlds();
+    let mut object = recorded("app-rejected");
+    let results = &mut object["status"]["operationState"]["syncResult"]["resources"];
+    for result in results.as_array_mut().expect("results") {
+        if result["hookPhase"] == "Failed" {
+            result["hookType"] = json!("PostSync");
+        }
+    }
+    cluster.put(ARGO, [object]);
+    put_job(&cluster, "job-rejected", REASON);
+    let said = refused(&env, 3, &ARGUMENTS);
+    assert!(said.contains("it failed, and not by a hook"), "{said}");
     // Not applied by itself: nothing goes on before somebody says so.
     let (env, cluster) = argo_worlds();
     let mut object = recorded("app-running");

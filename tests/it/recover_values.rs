@@ -321,6 +321,14 @@ fn preflight_judges_before_where_it_is_at_hand() {
         assert!(said.contains(word), "`{word}` in {said}");
     }
     assert!(!said.contains("hunter2hunter2"), "{said}");
+    // What it says without one may be a part of what was said before.
+    env.program_on_path(
+        "haptic",
+        "#!/bin/sh\nprintf 'panic\\ndataplane_password: |\\n  hunter2x\\n'\nexit 1\n",
+    );
+    let said = refused(&env, 3, &arguments);
+    assert!(said.contains("without a verdict"), "{said}");
+    assert!(!said.contains("hunter2x"), "{said}");
     // Who asks for a verdict isn't left with the thought that there was one.
     let env = env.var("PATH", "/nonexistent");
     let run = env.expect(

@@ -135,12 +135,17 @@ pub(super) fn view(cluster: &Cluster, seat: &Seat, chart: &str) -> Result<Option
     let mut view = View {
         seat: seat.clone(),
         state,
-        no_chart: source.and_then(|source| source.failure),
-        hook_says: hook_says(&object),
+        no_chart: source
+            .filter(|source| !source.has_wanted())
+            .and_then(|source| source.failure),
+        hook_says: None,
         is_elsewhere: *controller == Controller::Argo && is_elsewhere(&object),
         job: None,
         log: None,
     };
+    if *controller == Controller::Argo {
+        view.hook_says = argo::hook_says(&object, view.judge(chart).map(|one| one.name).as_deref());
+    }
     // What runs needs no Job to say so, and in another cluster there is another Job.
     if view.state.phase != Phase::Live && !view.is_elsewhere {
         view.look_at_job(cluster, chart)?;
@@ -162,15 +167,6 @@ fn source(cluster: &Cluster, object: &Value) -> Result<Option<flux::Source>> {
     Ok(found.as_ref().map(flux::source))
 }
 
-/// What Argo CD says of a hook that failed.
-fn hook_says(object: &Value) -> Option<String> {
-    let all = object.pointer("/status/operationState/syncResult/resources");
-    let mut all = all.and_then(Value::as_array)?.iter();
-    let failed = all.find(|one| one.get("hookPhase").and_then(Value::as_str) == Some("Failed"))?;
-    let says = failed.get("message").and_then(Value::as_str)?;
-    (!says.is_empty()).then(|| says.to_owned())
-}
-
 /// Whether an Application is for another cluster than the one that it lies in.
 fn is_elsewhere(object: &Value) -> bool {
     let text = |key: &str| {
@@ -183,21 +179,24 @@ fn is_elsewhere(object: &Value) -> bool {
 
 impl View {
     /// The Job that judges: HAPTIC's by its name; of other charts the one that is said to have failed.
-    fn look_at_job(&mut self, cluster: &Cluster, chart: &str) -> Result<()> {
+    fn judge(&self, chart: &str) -> Option<JobName> {
+        if chart != haptic::CHART {
+            return self.state.jobs.first().cloned();
+        }
         let seat = &self.seat;
-        let wanted = if chart == haptic::CHART {
-            Some(JobName {
-                namespace: Some(seat.namespace.clone()),
-                name: names(&seat.release, &seat.namespace, &seat.values).pre_rollout_job,
-            })
-        } else {
-            self.state.jobs.first().cloned()
-        };
-        let Some(name) = wanted else {
+        Some(JobName {
+            namespace: Some(seat.namespace.clone()),
+            name: names(&seat.release, &seat.namespace, &seat.values).pre_rollout_job,
+        })
+    }
+
+    /// Looks at it, and at its log where it refused something.
+    fn look_at_job(&mut self, cluster: &Cluster, chart: &str) -> Result<()> {
+        let Some(name) = self.judge(chart) else {
             return Ok(());
         };
         let namespace = name.namespace.clone();
-        let namespace = namespace.unwrap_or_else(|| seat.namespace.clone());
+        let namespace = namespace.unwrap_or_else(|| self.seat.namespace.clone());
         let Some(object) = cluster.object(&Resource::JOB, &namespace, &name.name)? else {
             return Ok(());
         };
@@ -335,8 +334,7 @@ pub(super) fn not_rejected(version: &Version, facts: &Facts<'_>) -> Problem {
             "nothing was rejected: `{}` {version} is live, and {pinned}, which stands in Git, hasn't been tried there yet",
             facts.subject.name
         ))
-        .hint("the controller comes to it by itself, and `recover --watch` follows it; the request's text says how to have it look now")
-        .hint("`recover --watch` follows it");
+        .hint("the controller comes to it by itself, and `recover --watch --context CONTEXT` follows it; the request's text says how to have it look now");
     }
     Problem::invalid(format!(
         "nothing was rejected: `{}` {version} is live",

@@ -269,7 +269,8 @@ pub(super) fn digest(text: &str) -> Option<String> {
     digest_of(&redact(text))
 }
 
-fn digest_of(shown: &str) -> Option<String> {
+/// As [`digest`], of a text that may be shown as it is.
+pub(super) fn digest_of(shown: &str) -> Option<String> {
     (!shown.is_empty()).then(|| format!("sha256:{:x}", Sha256::digest(shown.trim_end())))
 }
 
@@ -278,7 +279,8 @@ pub(super) fn tail(text: &str) -> Option<String> {
     tail_of(&redact(text))
 }
 
-fn tail_of(shown: &str) -> Option<String> {
+/// As [`tail`], of a text that may be shown as it is.
+pub(super) fn tail_of(shown: &str) -> Option<String> {
     let lines: Vec<&str> = shown.lines().collect();
     let end = lines.len().saturating_sub(MOST_LINES);
     let cut = |line: &&str| {

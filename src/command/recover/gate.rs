@@ -17,6 +17,9 @@ use crate::plan::upgrade::Section;
 use crate::preflight::{self, Judged, Preflight, Schema};
 use crate::secrets::redact::redact;
 
+/// The most characters of a line that is repeated.
+const MOST_LINE: usize = 240;
+
 /// What is judged.
 pub(super) struct Gate<'g, 'a> {
     pub(super) run: &'g Run<'a>,
@@ -138,21 +141,29 @@ impl Gate<'_, '_> {
             ))
             .hint("choose another version with `--to`, or correct the values in the same change: `--values FILE`")
             .into()),
-            Judged::NotRun { why } => {
-                let why = redact(&why);
-                let asked = self.not_judged(&why)?;
-                // A container asks no cluster, and nobody expects it to.
-                let is_here = matches!(program, Preflight::Here(_));
-                Ok(asked.or(is_here.then(|| Section {
-                    title: "Not judged before".to_owned(),
-                    text: format!(
-                        "HAPTIC's own preflight came to no verdict: {}\n",
-                        one_line(&why)
-                    ),
-                    is_folded: false,
-                })))
+            Judged::NoVerdict { code, log } => {
+                let why = match last_line(&redact(&log)) {
+                    Some(line) => format!("it ended with {code} and without a verdict: {line}"),
+                    None => format!("it ended with {code} and said nothing"),
+                };
+                self.without_verdict(&program, &why)
             }
+            Judged::NotRun { why } => self.without_verdict(&program, &redact(&why)),
         }
+    }
+
+    fn without_verdict(&self, program: &Preflight, why: &str) -> Result<Option<Section>> {
+        let asked = self.not_judged(why)?;
+        // A container asks no cluster, and nobody expects it to.
+        let is_here = matches!(program, Preflight::Here(_));
+        Ok(asked.or(is_here.then(|| Section {
+            title: "Not judged before".to_owned(),
+            text: format!(
+                "HAPTIC's own preflight came to no verdict: {}\n",
+                one_line(why)
+            ),
+            is_folded: false,
+        })))
     }
 
     /// Who asked for a verdict by `--schema-dir` waits for one; else the cluster gives it.
@@ -175,6 +186,14 @@ impl Gate<'_, '_> {
         let text = known.iter().find(is)?.text.clone();
         published.archive(chart, &text).ok().flatten()
     }
+}
+
+/// The last line that says anything, of a text that may be shown.
+fn last_line(shown: &str) -> Option<String> {
+    let mut lines = shown.lines().map(str::trim);
+    let line = lines.rfind(|line| line.chars().any(char::is_alphanumeric))?;
+    let line: String = line.chars().take(MOST_LINE).collect();
+    Some(one_line(&line).into_owned())
 }
 
 /// The image in which the program of a version lies.

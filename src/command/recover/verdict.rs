@@ -3,16 +3,18 @@
 use semver::Version;
 
 use super::cluster::View;
-use super::evidence::{digest, next_step, not_a_rejection, tail};
+use super::evidence::{digest_of, next_step, not_a_rejection, tail_of};
 use crate::error::Problem;
 use crate::haptic;
-use crate::haptic::rejection::{cause, names};
+use crate::haptic::rejection::{cause, circumstance, names};
 use crate::model::range::lenient_version;
 use crate::model::text::one_line;
 use crate::observe::job::{JobPhase, JobState};
 use crate::observe::{Failure, JobName, Phase, State, without_digest};
+use crate::plan::reconcile::application;
 use crate::plan::recover::{Found, Rejection};
 use crate::plan::release_values::Controller;
+use crate::secrets::redact::redact;
 
 /// What a view comes to.
 pub(super) enum Verdict {
@@ -55,7 +57,14 @@ impl View {
             // One that is left from an attempt before says nothing of the hook that failed now.
             Some((name, _)) if !self.names(name) => self.without_job(chart),
             Some((name, job)) if job.state == JobPhase::Rejected && self.is_of(job) => {
-                self.rejected(chart, Some((name, job)))
+                match self
+                    .log
+                    .as_deref()
+                    .and_then(|log| circumstance(&redact(log)))
+                {
+                    Some(line) => Verdict::Not(self.not_by_circumstance(name, &line)),
+                    None => self.rejected(chart, Some((name, job))),
+                }
             }
             Some((name, job)) if self.is_of(job) => self.not_by_job(name, job),
             _ if state.phase == Phase::HookFailed => self.without_job(chart),
@@ -73,7 +82,7 @@ impl View {
     /// Whether a Job is of the version that the controller speaks of.
     fn is_of(&self, job: &JobState) -> bool {
         match (&self.state.attempted, &job.expected_version) {
-            (Some(attempt), Some(expected)) => without_digest(expected) == attempt.version,
+            (Some(attempted), Some(expected)) => without_digest(expected) == attempted,
             _ => true,
         }
     }
@@ -82,7 +91,7 @@ impl View {
     fn rejected(&self, chart: &str, job: Option<(&JobName, &JobState)>) -> Verdict {
         let state = &self.state;
         let expected = job.and_then(|(_, job)| job.expected_version.as_deref());
-        let attempted = state.attempted.as_ref().map(|one| one.version.as_str());
+        let attempted = state.attempted.as_deref();
         let version = expected.map(without_digest).or(attempted);
         let version = version.or(state.wanted.as_deref());
         let Some(version) = version.and_then(lenient_version) else {
@@ -96,11 +105,14 @@ impl View {
         };
         let log = self.log.clone().filter(|_| job.is_some());
         let log = log.unwrap_or_default();
-        let said = match (log.trim(), &self.hook_says) {
-            ("", Some(says)) => says,
-            ("", None) => &state.message,
-            _ => &log,
+        let has_log = !log.trim().is_empty();
+        let said = match &self.hook_says {
+            _ if has_log => &log,
+            Some(says) => says,
+            None => &state.message,
         };
+        // The whole of it before a line is taken out: a line by itself doesn't show what the lines above make of it.
+        let shown = redact(said);
         let finished = job.and_then(|(_, job)| job.finished.clone());
         let how = match job {
             Some((name, _)) => format!(
@@ -117,12 +129,12 @@ impl View {
         };
         Verdict::Rejected(Box::new(Rejection {
             version,
-            cause: cause(said),
+            cause: cause(&shown),
             date: finished.or(state.at.clone()),
-            evidence: digest(said),
+            evidence: digest_of(&shown),
             found: Found::Cluster,
             how,
-            log: tail(&log),
+            log: tail_of(&shown).filter(|_| has_log),
         }))
     }
 
@@ -144,6 +156,20 @@ impl View {
                 .hint(next_step(&job.state)),
             ),
         }
+    }
+
+    /// A Job that was kept from judging, as a line of its log says.
+    fn not_by_circumstance(&self, name: &JobName, line: &str) -> Problem {
+        let namespace = name.namespace.as_deref().unwrap_or(&self.seat.namespace);
+        Problem::invalid(format!(
+            "nothing was rejected: the Job {namespace}/{} came to no verdict: {line}",
+            name.name
+        ))
+        .hint(format!(
+            "mend that, and the controller tries again; the whole log: kubectl logs job/{} -n {namespace}",
+            name.name
+        ))
+        .hint("if somebody knows that the version is to blame: `--rejected VERSION`")
     }
 
     /// Another hook that is said to have failed.
@@ -172,7 +198,7 @@ impl View {
                 Problem::invalid(format!(
                     "nothing was rejected: a hook of {} wasn't done in its time: {}",
                     self.seat.name(),
-                    one_line(says)
+                    one_line(&redact(says))
                 ))
                 .hint(format!(
                     "see why its pod doesn't run (image, Secrets, room): kubectl describe pod -l job-name={job} -n {namespace}; the controller tries again once that is mended"
@@ -191,7 +217,8 @@ impl View {
 
     fn not_by(&self, state: &State) -> Problem {
         let name = self.seat.name();
-        let message: String = one_line(&state.message).chars().take(300).collect();
+        let message = redact(&state.message);
+        let message: String = one_line(&message).chars().take(300).collect();
         let said = match message.as_str() {
             "" => String::new(),
             text => format!(": {text}"),
@@ -200,7 +227,10 @@ impl View {
         let of = &self.seat.owner;
         let resume = match of.controller {
             Controller::Flux => format!("flux resume helmrelease {} -n {}", of.name, of.namespace),
-            Controller::Argo => format!("argocd app sync {}, or automated sync", of.name),
+            Controller::Argo => format!(
+                "argocd app sync {}, or automated sync",
+                application(&of.namespace, &of.name)
+            ),
         };
         let resume = format!("let it go on: {resume}");
         let (why, hint) = match &state.phase {
@@ -227,6 +257,10 @@ impl View {
             Phase::HookFailed | Phase::Live | Phase::Progressing { .. } if state.is_suspended => {
                 ("it is suspended, so nothing goes on", resume.as_str())
             }
+            Phase::Progressing { retries: 1.. } => (
+                "it failed before, and is still being worked on",
+                "wait until it has come to an end; `recover --watch` follows it",
+            ),
             Phase::HookFailed | Phase::Live | Phase::Progressing { .. } => (
                 "it is still being worked on",
                 "wait until it has come to an end; `recover --watch` follows it",

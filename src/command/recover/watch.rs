@@ -25,6 +25,7 @@ use crate::model::range::lenient_version;
 use crate::model::repo_path::RepoPath;
 use crate::observe::{Phase, without_digest};
 use crate::plan::recover::Rejection;
+use crate::secrets::redact::redact;
 use crate::ui::{Outcome, Ui};
 
 /// How often a cluster is looked at.
@@ -343,7 +344,7 @@ impl Follower {
     fn is_tried_again(view: &View) -> bool {
         let state = &view.state;
         let spec = state.wanted.as_deref().map(without_digest);
-        let tried = state.attempted.as_ref().map(|one| one.version.as_str());
+        let tried = state.attempted.as_deref();
         // The spec has moved on already.
         let is_old = spec.zip(tried).is_some_and(|(spec, tried)| {
             match (lenient_version(spec), lenient_version(tried)) {
@@ -370,6 +371,7 @@ impl Follower {
         let configs = all(&Resource::TEMPLATE_CONFIG, Some(&selector))?;
         let cfgs = all(&Resource::HAPROXY_CFG, None)?;
         let all = unconverged(&deployments, &configs, &cfgs);
-        Ok((!all.is_empty()).then(|| all.join("; ")))
+        // HAPTIC's own words, which may quote the configuration.
+        Ok((!all.is_empty()).then(|| redact(&all.join("; "))))
     }
 }

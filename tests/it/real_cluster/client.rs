@@ -212,7 +212,6 @@ fn a_real_cluster_is_read() {
     });
     for cluster in [&cluster, &somebody] {
         for what in [Resource::HELM_RELEASE, Resource::APPLICATION] {
-            assert!(!cluster.serves(&what).expect("answers"), "{what:?}");
             let none = cluster.object(&what, "default", "haptic");
             assert!(none.expect("answers").is_none(), "{what:?}");
             let none = cluster.objects(&what, None, None);
