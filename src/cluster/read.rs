@@ -37,8 +37,7 @@ struct PageData {
 }
 
 impl Cluster {
-    /// Reads an object; nothing if there is none, or no such namespace, or the cluster doesn't have the kind
-    /// ([`Cluster::serves`] tells).
+    /// Reads an object; nothing if there is none, or no such namespace, or the cluster doesn't have the kind.
     ///
     /// # Errors
     /// When the cluster doesn't answer, or refuses; a missing right is named.
