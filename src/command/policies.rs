@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use git2::{Oid, Repository};
+use semver::Version;
 
 use super::files;
 use super::pins::{chart_of, git_of};
@@ -13,9 +14,11 @@ use crate::git::recoveries::recoveries;
 use crate::git::trees::GitTree;
 use crate::layout::recorded::{self, FILE_NAME};
 use crate::model::policy::RequestPolicy;
+use crate::model::range::lenient_version;
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::read_text;
 use crate::pins::Pin;
+use crate::plan::bundle;
 use crate::plan::policy::Policy;
 
 /// The policies of a repository.
@@ -152,9 +155,22 @@ impl Policies {
 
     /// Whether any of the versions that a change offers was rejected. Its key says which chart they are of.
     pub fn have_rejected(&self, key: &str, versions: &[String]) -> bool {
-        versions
-            .iter()
-            .any(|version| self.none.has_rejected(key, version))
+        let mut rejected = self.none.rejected.iter();
+        rejected.any(|(chart, version, _)| self.offers(key, versions, (chart, version)))
+    }
+
+    /// Whether a change with a key offers a version of a chart, by its name or address: also as one of a group.
+    pub fn offers(&self, key: &str, versions: &[String], of: (&str, &Version)) -> bool {
+        let is_it = |group: &str| bundle::is_of(key, group);
+        let is_about = match bundle::is_of_group(key) {
+            true => self
+                .all
+                .iter()
+                .any(|(_, one)| one.is_in_group(of.0, &is_it)),
+            false => bundle::is_of_chart(key, of.0),
+        };
+        let mut versions = versions.iter().filter_map(|text| lenient_version(text));
+        is_about && versions.any(|version| version.cmp_precedence(of.1).is_eq())
     }
 
     /// What was rejected, and why: one line each.

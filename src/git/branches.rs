@@ -10,7 +10,7 @@ use super::said;
 use super::target::Head;
 use crate::error::Problem;
 use crate::model::policy::RequestPolicy;
-use crate::plan::bundle::OFFERS;
+use crate::plan::bundle::{OFFERS, base_word};
 use crate::plan::change::Change;
 use crate::plan::message::{BASE_TRAILER, DIGEST_TRAILER, KEY_TRAILER, VERSION_TRAILER, digest_of};
 
@@ -153,17 +153,25 @@ fn tips<'r>(repository: &'r Repository, branch: &str) -> Result<Tips<'r>> {
     })
 }
 
-/// Whether it can be said of every offer, by its parent, if that is the base's: not where the history is cut off before it.
+/// Whether it can be said of every offer, by its parent, if that is the base's: not where the history is cut off before it. Of a recovery it is our own commit
+/// that counts, which others may have put theirs on.
 ///
 /// # Errors
 /// When a commit can't be read.
-pub fn is_decided(repository: &Repository, base: Oid, offers: &[Oid]) -> Result<bool> {
+pub fn is_decided(repository: &Repository, base: Oid, offers: &[(&str, Oid)]) -> Result<bool> {
     let git = |why: git2::Error| said("read the offers", &why);
-    for tip in offers {
-        let tip = repository.find_commit(*tip).map_err(git)?;
-        let is_known = |parent: Oid| parent == base || descends(repository, base, parent);
-        let is_plain = trailer(&tip, KEY_TRAILER).is_none();
-        if !is_plain && !tip.parent_ids().any(is_known) {
+    let is_known = |commit: Oid| commit == base || descends(repository, base, commit);
+    for (name, tip) in offers {
+        let mut own = repository.find_commit(*tip).map_err(git)?;
+        let is_recovery = name.contains(&format!("{OFFERS}recover-"));
+        while is_recovery && trailer(&own, KEY_TRAILER).is_none() && !is_known(own.id()) {
+            match own.parent(0) {
+                Ok(parent) => own = parent,
+                Err(_) => return Ok(!repository.is_shallow()),
+            }
+        }
+        let is_plain = trailer(&own, KEY_TRAILER).is_none();
+        if !is_plain && !own.parent_ids().any(is_known) {
             return Ok(!repository.is_shallow());
         }
     }
@@ -226,6 +234,12 @@ impl OldOffer {
             Some((key, base)) => (key, Some(base)),
             None => (&self.key, None),
         }
+    }
+
+    /// Whether it may be for a branch: one that names none is for the default one, which isn't known without a remote.
+    pub fn may_be_for(&self, base: &str) -> bool {
+        let (_, named) = self.key_and_base();
+        named.is_none_or(|named| named == base_word(base))
     }
 }
 

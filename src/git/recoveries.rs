@@ -4,6 +4,7 @@ use anyhow::Result;
 use git2::{Oid, Repository};
 
 use super::branches::{OldOffer, descends, described, trailer};
+use super::raw_trees::RawTrees;
 use super::said;
 use crate::plan::bundle::OFFERS;
 use crate::plan::message::KEY_TRAILER;
@@ -33,8 +34,45 @@ pub fn recoveries(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
         }
     }
     // One that was merged by squashing brings nothing.
-    found.retain(|one| !one.is_in_base);
-    Ok(found)
+    let mut open = Vec::new();
+    for one in found {
+        if !one.is_in_base && !was_in_base(repository, base, &one).map_err(git)? {
+            open.push(one);
+        }
+    }
+    Ok(open)
+}
+
+/// Whether the base's history since the fork has a commit with all that a recovery changes: it was merged by squashing, and what came later changed the same
+/// files again.
+fn was_in_base(repository: &Repository, base: Oid, offer: &OldOffer) -> Result<bool, git2::Error> {
+    /// A recovery isn't left open for longer.
+    const MOST: usize = 2_000;
+    let trees = RawTrees::of(repository)?;
+    let ids = |commit: &git2::Commit<'_>| {
+        let tree = commit.tree_id();
+        let all = offer.paths.iter();
+        all.map(|path| Ok(trees.find(tree, path)?.map(|found| found.id)))
+            .collect::<Result<Vec<_>, git2::Error>>()
+    };
+    let Ok(fork) = repository.merge_base(base, offer.tip) else {
+        return Ok(false);
+    };
+    let wanted = ids(&repository.find_commit(offer.tip)?)?;
+    let mut commit = repository.find_commit(base)?;
+    for _ in 0..MOST {
+        if commit.id() == fork {
+            break;
+        }
+        if ids(&commit)? == wanted {
+            return Ok(true);
+        }
+        match commit.parent(0) {
+            Ok(parent) => commit = parent,
+            Err(_) => break,
+        }
+    }
+    Ok(false)
 }
 
 /// The recovery that a branch is. Also where people have put commits on it or have amended it: what it says was rejected stays so, and its pins are on their way.

@@ -11,6 +11,9 @@ use crate::pins::Pin;
 /// What the names of branches with offers begin with.
 pub const OFFERS: &str = "haptic-scaffold/";
 
+/// What stands before a group's name in a key.
+const GROUP: &str = "group:";
+
 /// The key of a change for another branch than the default one, where it is another change.
 pub fn key_for_base(key: &str, base: &str) -> String {
     format!("{key} @{}", word(base))
@@ -33,18 +36,31 @@ pub fn for_base(change: &mut Change, base: &str) {
     }
 }
 
-/// Whether a change with this key is about a chart, by name or address. A group may have any chart in it, and a chart whose name others have is called by its address.
+/// Whether a change with this key is about a chart, by name or address: a chart whose name others have is called by its address.
 pub fn is_of_chart(key: &str, chart: &str) -> bool {
-    let Some(subject) = key.split(' ').nth(1) else {
-        return false;
-    };
-    let last = |text: &str| {
-        text.rsplit(['/', '#'])
-            .next()
-            .unwrap_or_default()
-            .to_owned()
-    };
-    subject.starts_with("group:") || subject == chart || last(subject) == last(chart)
+    key.split(' ').nth(1).is_some_and(|subject| {
+        subject == chart || !is_of_group(key) && short(subject) == short(chart)
+    })
+}
+
+/// Whether a change with this key is about a group of charts.
+pub fn is_of_group(key: &str) -> bool {
+    let subject = key.split(' ').nth(1);
+    subject.is_some_and(|subject| subject.starts_with(GROUP))
+}
+
+/// Whether a change with this key is about this group.
+pub fn is_of(key: &str, group: &str) -> bool {
+    let subject = key
+        .split(' ')
+        .nth(1)
+        .and_then(|one| one.strip_prefix(GROUP));
+    subject.is_some_and(|subject| subject == word(group))
+}
+
+/// The name of a chart that may be said by its address.
+pub fn short(chart: &str) -> &str {
+    chart.rsplit(['/', '#']).next().unwrap_or_default()
 }
 
 /// One pin and what it gets.
@@ -114,7 +130,7 @@ pub struct Bundle {
 impl Bundle {
     /// What the change is about: never a version.
     pub fn key(&self) -> String {
-        let group = if self.is_group { "group:" } else { "" };
+        let group = if self.is_group { GROUP } else { "" };
         let environment = self.environment.as_ref();
         let environment = environment.map(|name| format!(" {}", word(name)));
         let release = self.release.as_ref();

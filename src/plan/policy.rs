@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use semver::Version;
 
-use super::bundle::is_of_chart;
+use super::bundle;
 use crate::error::Problem;
 use crate::layout::recorded::Recorded;
 use crate::model::cluster::{Cluster, stages};
@@ -135,14 +135,10 @@ impl Policy {
         }
     }
 
-    /// Whether a version was rejected, of the chart that a change with this key is about.
-    pub fn has_rejected(&self, key: &str, version: &str) -> bool {
-        let mut all = self.rejected.iter();
-        lenient_version(version).is_some_and(|version| {
-            all.any(|(chart, one, _)| {
-                is_of_chart(key, chart) && one.cmp_precedence(&version).is_eq()
-            })
-        })
+    /// Whether a chart, by its name or address, moves with a group's others.
+    pub fn is_in_group(&self, chart: &str, is_it: &dyn Fn(&str) -> bool) -> bool {
+        let rule = self.rule(bundle::short(chart), chart);
+        rule.group.as_deref().is_some_and(is_it)
     }
 
     /// Lets the paths of its environments also be seen from the folder of its file.

@@ -68,7 +68,7 @@ impl<'a> Reached<'a> {
                 .refs
                 .iter()
                 .filter(|(name, _)| name.starts_with(&own));
-            let own: Vec<Oid> = own.map(|(_, id)| *id).collect();
+            let own: Vec<(&str, Oid)> = own.map(|(name, id)| (name.as_str(), *id)).collect();
             // Where a history is cut is read when a repository is opened.
             let fresh = open(repository.path())?;
             if depth.is_none() || is_decided(&fresh, id, &own)? {

@@ -42,7 +42,12 @@ impl Delivery<'_> {
                 .of_branch(&one.branch)
                 .map_err(|why| why.problem())?;
             let has = |state: State| requests.iter().any(|request| request.state == state);
-            if has(State::Open) || !has(State::Closed) {
+            // By squashing, so that no history has it.
+            let tip = one.tip.to_string();
+            let is_merged = requests.iter().any(|request| {
+                request.state == State::Merged && request.head.as_deref() == Some(&tip)
+            });
+            if !is_merged && (has(State::Open) || !has(State::Closed)) {
                 awaited.push(one);
             }
         }
@@ -145,25 +150,25 @@ impl Delivery<'_> {
             }
             return Ok(true);
         }
-        // A recovery that people closed is a no to its version. What it says was rejected stays so, and stands nowhere else.
+        // Whoever merged or closed it has seen this commit; one that came later is somebody's work, or an offer that has no request yet.
+        let is_of_it = |request: &&Request| {
+            let has_seen = request.head.as_deref() == Some(&tip.to_string());
+            let is_same = |marker: &Marker| {
+                let offer = offer.as_ref();
+                offer.is_some_and(|offer| offer.content == marker.content)
+            };
+            marked(request).is_some_and(|marker| has_seen || is_same(&marker))
+        };
+        let mut all = requests.iter().filter(is_of_it);
+        let is_merged = all.clone().any(|one| one.state == State::Merged);
+        // A recovery that people closed is a no to its version. What it says was rejected stays so, and stands nowhere else: whoever else has worked on it, and
+        // whatever was merged before under its name.
         let is_recovery = branch.starts_with(&format!("{OFFERS}recover-"));
-        let is_merged = requests.iter().any(|one| one.state == State::Merged);
-        if is_recovery && !is_merged && offer.as_ref().is_some_and(|offer| !offer.is_in_base) {
+        let is_in_base = offer.as_ref().is_some_and(|offer| offer.is_in_base);
+        if is_recovery && !is_merged && !is_in_base {
             return Ok(false);
         }
-        // Whoever merged or closed it has seen this commit; one that came later is somebody's work, or an offer that has no request yet.
-        let is_ended = requests.iter().any(|request| {
-            let has_seen = request.head.as_deref() == Some(&tip.to_string());
-            let stays = self.policy.keep_branch && request.state == State::Merged;
-            !stays
-                && marked(request).is_some_and(|marker| {
-                    has_seen
-                        || offer
-                            .as_ref()
-                            .is_some_and(|offer| offer.content == marker.content)
-                })
-        });
-        Ok(is_ended)
+        Ok(all.any(|one| !self.policy.keep_branch || one.state != State::Merged))
     }
 
     fn delete(

@@ -104,7 +104,7 @@ impl Upgrade<'_, '_> {
                         .ok_or_else(|| none_fits(&chart.name, to, &range, &versions, rule))?;
                     (known.to_vec(), newest.clone())
                 }
-                Err(_) => return Ok(Next::Nothing),
+                Err(_) => return Ok(Next::Unknown),
             },
         };
         if let Some(why) = rule.rejection(&version) {

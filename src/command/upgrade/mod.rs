@@ -119,8 +119,9 @@ impl<'a> Round<'a> {
             }
             None => None,
         };
-        if let Some(delivery) = &mut delivery {
-            delivery.keep_awaited(&mut recoveries)?;
+        match &mut delivery {
+            Some(delivery) => delivery.keep_awaited(&mut recoveries)?,
+            None => recoveries.retain(|one| one.may_be_for(base_name)),
         }
         let mut upgrade = Upgrade {
             arguments,
