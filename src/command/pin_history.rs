@@ -105,7 +105,7 @@ pub fn told(pin: &Pin, highest: &Highest) -> String {
         None => " in the last commit".to_owned(),
     };
     format!(
-        "{}:{}: it had {version}{by}, and HAPTIC never goes back to {}: its CRDs and configuration don't come down again; the way on is forward: haptic-scaffold recover --rejected {version}",
+        "{}:{}: it had {version}{by}, and HAPTIC never goes back to {}: its CRDs and configuration don't come down again; the way on is forward: where {version} was rejected haptic-scaffold recover --rejected {version}, else haptic-scaffold upgrade haptic --to {version}",
         pin.file, pin.line, pin.value
     )
 }

@@ -20,8 +20,10 @@ pub struct Wish<'a> {
     pub to: Option<(&'a Range, &'a str)>,
     /// The version that was rejected.
     pub rejected: &'a Version,
-    /// The highest version that the pins have had, where that is above the rejected one.
+    /// The highest version that the pins have had.
     pub highest: Option<&'a Version>,
+    /// The version that they have.
+    pub pinned: Option<&'a Version>,
     /// Whether the pins have a pre-release: then others count.
     pub takes_prereleases: bool,
     /// What was decided about the chart.
@@ -40,14 +42,22 @@ pub struct Choice {
 }
 
 impl Wish<'_> {
-    /// The version that the new one has to be above.
+    /// The version that the new one mustn't be below.
     pub fn floor(&self) -> &Version {
         let highest = self.highest.filter(|highest| *highest > self.rejected);
         highest.unwrap_or(self.rejected)
     }
 
+    /// Whether it goes on. What the pins have had and don't have any more may come back, where it wasn't rejected: somebody took a good version back.
     fn is_above(&self, version: &Version) -> bool {
-        version.cmp_precedence(self.floor()).is_gt()
+        let is_over = |other: &Version| version.cmp_precedence(other).is_gt();
+        is_over(self.rejected)
+            && self.pinned.is_none_or(is_over)
+            && version.cmp_precedence(self.floor()).is_ge()
+    }
+
+    fn is_back(&self, version: &Version) -> bool {
+        version.cmp_precedence(self.floor()).is_eq()
     }
 
     /// Why a version isn't had although it is high enough. What somebody names exactly may be ignored or young, but never rejected.
@@ -157,7 +167,12 @@ fn newest(
     for version in above {
         match wish.against(version, false) {
             None => {
-                let mut why = format!("the newest in `{written}` that is above {}", wish.floor());
+                let how = match wish.is_back(version) {
+                    true => "isn't below",
+                    false => "is above",
+                };
+                let floor = wish.floor();
+                let mut why = format!("the newest in `{written}` that {how} {floor}");
                 if !passed.is_empty() {
                     why.push_str(&format!("; passed over: {}", passed.join(", ")));
                 }
@@ -170,10 +185,16 @@ fn newest(
 }
 
 fn choice(wish: &Wish<'_>, version: &Version, why: String) -> Choice {
+    let mut remarks = remarks(wish, version);
+    if wish.is_back(version) {
+        remarks.push(format!(
+            "{version} was pinned here before and was taken back; nothing says that it was rejected"
+        ));
+    }
     Choice {
         version: version.clone(),
         why,
-        remarks: remarks(wish, version),
+        remarks,
     }
 }
 
@@ -214,7 +235,7 @@ fn not_forward(wish: &Wish<'_>, version: &Version) -> Problem {
     let message = if is_same {
         format!("{version} of `{chart}` is what was rejected: it would be rejected again")
     } else if version.cmp_precedence(floor).is_eq() {
-        format!("{version} of `{chart}` was pinned already, and a pin only ever goes on")
+        format!("{version} of `{chart}` is pinned already, and a pin only ever goes on")
     } else {
         format!(
             "{version} of `{chart}` is lower than {floor}, which was tried already: {}",

@@ -421,11 +421,12 @@ fn following(recovery: &Recovery<'_>) -> String {
     if !watch.is_empty() {
         text.push_str(&format!("\nTo wait until it is live:\n\n{}", block(watch)));
     }
-    let chart = match is_haptic(recovery) {
-        true => String::new(),
-        false => format!(" {}", recovery.bundle.name),
-    };
     // Where there are more, one release alone is followed.
+    let chart = match &recovery.bundle.release {
+        Some(release) => format!(" {release}"),
+        None if is_haptic(recovery) => String::new(),
+        None => format!(" {}", recovery.bundle.name),
+    };
     let place = recovery.bundle.environment.as_ref();
     let place = place.map_or_else(String::new, |name| format!(" --cluster {name}"));
     text.push_str(&format!("\n    haptic-scaffold recover{chart} --watch{place} --context CONTEXT\n\nsays live (exit code 0), rejected again (10), or that the time was up (1).\n"));

@@ -160,23 +160,36 @@ pub fn describe(tree: &dyn Tree, pin: &Pin) -> Result<Option<Described>> {
     let Some((kind, name)) = object.split_once('/') else {
         return fleet::describe(tree, pin);
     };
-    let name = name.rsplit('/').next().unwrap_or_default();
+    let (namespace, name) = name.rsplit_once('/').unwrap_or(("", name));
     let mut found = Found::default();
     found.folder(tree, pin.file.parent().as_ref(), MOST_DEPTH)?;
     if !found.files.contains(&pin.file) {
         found.file(tree, &pin.file)?;
     }
     let release = match kind {
-        "HelmRelease" => found.flux(tree, pin, &|one| text(one, "/metadata/name") == name)?,
+        "HelmRelease" => found.flux(tree, pin, &|one| {
+            text(one, "/metadata/name") == name
+                && may_be_same(text(one, "/metadata/namespace"), namespace)
+        })?,
         "OCIRepository" => found.flux(tree, pin, &|one| {
+            let source = match text(one, "/spec/chartRef/namespace") {
+                "" => text(one, "/metadata/namespace"),
+                source => source,
+            };
             text(one, "/spec/chartRef/name") == name
                 && text(one, "/spec/chartRef/kind") == "OCIRepository"
+                && may_be_same(source, namespace)
         })?,
         "Application" => argo(tree, pin, &found, name)?,
         _ => None,
     };
     // What no cluster would take is none, and no other program is given it.
     Ok(release.filter(|one| is_name(&one.release) && is_name(&one.namespace)))
+}
+
+/// Whether two namespaces may be one: where a file leaves it out something else says it.
+fn may_be_same(one: &str, other: &str) -> bool {
+    one.is_empty() || other.is_empty() || one == other
 }
 
 /// Whether a text is a name of a release or a namespace (RFC 1123, as Helm and Kubernetes demand it).
@@ -278,17 +291,31 @@ impl Found {
         pin: &Pin,
         is: &dyn Fn(&Value) -> bool,
     ) -> Result<Option<Described>> {
-        let Some(name) = self
+        let id = |one: &Object| {
+            let said = |pointer| text(&one.value, pointer).to_owned();
+            (said("/metadata/name"), said("/metadata/namespace"))
+        };
+        let mut own = self
             .of_kind("HelmRelease")
-            .find(|one| is(&one.value))
-            .map(|one| text(&one.value, "/metadata/name").to_owned())
-        else {
+            .filter(|one| is(&one.value))
+            .map(id);
+        let Some((name, first)) = own.next() else {
             return Ok(None);
         };
-        let parts: Vec<&Object> = self
-            .of_kind("HelmRelease")
-            .filter(|one| text(&one.value, "/metadata/name") == name)
-            .collect();
+        let mut named = own
+            .filter(|(other, _)| *other == name)
+            .map(|(_, namespace)| namespace);
+        let namespace = match first.as_str() {
+            "" => named
+                .find(|namespace| !namespace.is_empty())
+                .unwrap_or_default(),
+            _ => first,
+        };
+        let is_part = |one: &&Object| {
+            let (other, its) = id(one);
+            other == name && may_be_same(&its, &namespace)
+        };
+        let parts: Vec<&Object> = self.of_kind("HelmRelease").filter(is_part).collect();
         let values = parts.iter().map(|one| one.value.clone());
         let release = values.reduce(|base, over| merged(base, &over));
         let release = release.unwrap_or_default();

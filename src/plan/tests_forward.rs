@@ -32,6 +32,7 @@ fn asked_with(
         to: range.as_ref().zip(to),
         rejected: &rejected,
         highest: None,
+        pinned: None,
         takes_prereleases: false,
         rule,
     };
@@ -125,22 +126,38 @@ fn what_was_rejected_or_is_ignored_is_passed_over() {
 #[test]
 fn the_highest_that_a_pin_had_counts_too() {
     let (rejected, highest) = (version("0.2.1"), version("0.2.2"));
-    let wish = Wish {
-        chart: "haptic",
-        to: None,
-        rejected: &rejected,
-        highest: Some(&highest),
-        takes_prereleases: false,
-        rule: &ChartRule::default(),
+    let mut rule = ChartRule::default();
+    let going = |pinned: &str, published: &str, rule: &ChartRule| {
+        let pinned = version(pinned);
+        let wish = Wish {
+            chart: "haptic",
+            to: None,
+            rejected: &rejected,
+            highest: Some(&highest),
+            pinned: Some(&pinned),
+            takes_prereleases: false,
+            rule,
+        };
+        choose(&wish, Some(&all(published)))
     };
+    // It was taken back, and nothing is wrong with it.
+    let back = going("0.2.1", "0.2.1 0.2.2", &rule).unwrap();
+    assert_eq!(back.version, highest);
+    assert!(back.why.contains("isn't below 0.2.2"), "{}", back.why);
+    assert!(back.remarks[0].contains("taken back"), "{:?}", back.remarks);
     assert_eq!(
-        choose(&wish, Some(&all(PUBLISHED))).unwrap_err().status,
-        ExitStatus::Remote
-    );
-    assert_eq!(
-        choose(&wish, Some(&all("0.2.2 0.2.3"))).unwrap().version,
+        going("0.2.1", "0.2.2 0.2.3", &rule).unwrap().version,
         version("0.2.3")
     );
+    // It is there still, or was rejected too.
+    let nothing = going("0.2.2", "0.2.1 0.2.2", &rule).unwrap_err();
+    assert_eq!(nothing.status, ExitStatus::Remote);
+    rule.rejected
+        .push((highest.clone(), "was rejected".to_owned()));
+    let nothing = going("0.2.1", "0.2.1 0.2.2", &rule).unwrap_err();
+    assert_eq!(nothing.status, ExitStatus::Remote);
+    // Never below it.
+    assert!(going("0.2.0", "0.2.1 0.2.2-rc.1", &rule).is_err());
 }
 
 #[test]

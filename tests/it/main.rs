@@ -52,6 +52,7 @@ mod recover_cluster;
 mod recover_fleet;
 mod recover_input;
 mod recover_log;
+mod recover_open;
 mod recover_stale;
 mod recover_values;
 mod recovery_page;

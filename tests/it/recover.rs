@@ -782,10 +782,28 @@ fn other_clusters_of_a_fleet_are_told_or_move() {
             [vec![first.clone()], vec![files[1].to_owned()]],
             "{layout}"
         );
+        // Two requests for one pin would be one too many, whichever comes first.
+        let alone = |branch: &str, more: &[&str]| {
+            let all = with_versions(&[&["--rejected", "0.2.1"], more].concat());
+            let said = refused(&env, 3, &all);
+            assert!(
+                said.contains(&format!("`{branch}` moves the pin in")),
+                "{said}"
+            );
+            env.git("repo", &["branch", "-qD", branch]);
+        };
+        alone(
+            "haptic-scaffold/recover-haptic--prod",
+            &["--others", "same"],
+        );
         let same = forward(&env, &["--others", "same"]);
         let mut both = files.map(str::to_owned).to_vec();
         both.sort();
         assert_eq!(moved(&same), [both], "{layout}");
+        alone(
+            "haptic-scaffold/recover-haptic--staging",
+            &["--cluster", "prod"],
+        );
         let prod = forward(&env, &["--cluster", "prod"]);
         assert_eq!(moved(&prod), [vec![files[1].to_owned()]], "{layout}");
     }

@@ -149,15 +149,14 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
         if is_on && range.as_ref().is_none_or(fits) {
             return Ok(None);
         }
-        // Above everything that any of those has had which move.
-        let had = units.iter().filter_map(|unit| {
-            let had = unit.highest.as_ref().map(|highest| highest.version.clone());
-            had.into_iter()
-                .chain(unit.version())
-                .max_by(Version::cmp_precedence)
-        });
+        // Below nothing that any of those has had which move.
         let is_lasting = |version: &Version| !haptic::versions::is_snapshot(version);
-        let highest = had.filter(is_lasting).max_by(Version::cmp_precedence);
+        let had = units.iter().filter_map(|unit| unit.highest());
+        let had = had.map(|highest| highest.version.clone());
+        let pinned = units.iter().filter_map(|unit| unit.version());
+        let pinned = pinned.filter(is_lasting).max_by(Version::cmp_precedence);
+        let highest = had.chain(pinned.clone()).filter(is_lasting);
+        let highest = highest.max_by(Version::cmp_precedence);
         let wish = Wish {
             chart: match subject.what.named() {
                 Some((name, _)) => name,
@@ -166,6 +165,7 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
             to: range.as_ref().zip(to),
             rejected,
             highest: highest.as_ref(),
+            pinned: pinned.as_ref(),
             takes_prereleases: rule
                 .rule
                 .prereleases
@@ -319,7 +319,13 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
         let mut upgrade = Upgrade::by_hand(&arguments, by);
         let mut refused: Option<(String, String)> = None;
         let mut is_unknown = false;
-        for pin in units.iter().flat_map(|unit| &unit.pins) {
+        let mut moved = 0;
+        // The one that failed is the first: moving the others alone helps nobody.
+        for (at, pin) in units
+            .iter()
+            .enumerate()
+            .flat_map(|(at, unit)| unit.pins.iter().map(move |pin| (at, pin)))
+        {
             let place = format!("{}:{}", pin.file, pin.line);
             let (next, _) = upgrade.next(facts.subject, pin)?;
             // Never lower, whatever chart it is: what is above already stays.
@@ -327,9 +333,12 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
                 version_of(pin).is_some_and(|own| own.cmp_precedence(&choice.version).is_ge());
             match next {
                 Next::Moves(_) if is_above && pin.form == Form::Exact => {}
-                Next::Moves(moves) => bundle.moves.extend(moves),
+                Next::Moves(moves) => {
+                    moved += usize::from(at == 0);
+                    bundle.moves.extend(moves);
+                }
                 Next::Stays(why) => {
-                    if pin.effective && refused.is_none() {
+                    if pin.effective && at == 0 && refused.is_none() {
                         refused = Some((place.clone(), why.clone()));
                     }
                     bundle.kept.push(Kept { place, why });
@@ -348,7 +357,7 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
             return Err(self.unknown());
         }
         match refused {
-            Some((place, why)) if bundle.moves.is_empty() => Err(Problem::invalid(format!(
+            Some((place, why)) if moved == 0 => Err(Problem::invalid(format!(
                 "the pin of `{}` in {place} can't be moved to {}: {why}",
                 facts.subject.name, choice.version
             ))

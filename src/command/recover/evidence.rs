@@ -345,16 +345,16 @@ pub(super) fn said(version: Version, units: &[Unit]) -> Rejection {
 /// When a version came to the pins: the date of a rejection that has no evidence of its own.
 pub(super) fn since(version: &Version, units: &[Unit]) -> Option<String> {
     let has = |unit: &&Unit| {
-        let highest = unit.highest.as_ref();
+        let highest = unit.highest();
         highest.is_some_and(|one| one.version.cmp_precedence(version).is_eq())
     };
-    let highest = units.iter().find(has)?.highest.as_ref()?;
+    let highest = units.iter().find(has)?.highest()?;
     moment(highest.since)
 }
 
 /// What Git says was tried last: the highest version that a pin has had.
 pub(super) fn proposed(units: &[Unit]) -> Option<Rejection> {
-    let all = units.iter().filter_map(|unit| unit.highest.as_ref());
+    let all = units.iter().filter_map(Unit::highest);
     let highest = all.max_by(|one, other| one.version.cmp_precedence(&other.version))?;
     let went_back = units
         .iter()

@@ -17,6 +17,7 @@ use crate::model::policy::Rejected;
 use crate::model::range::{Range, lenient_version};
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::read_text;
+use crate::plan::bundle;
 use crate::plan::change::Change;
 use crate::plan::recover::Rejection;
 use crate::ui::{Format, Ui, prompt};
@@ -39,8 +40,10 @@ impl Run<'_> {
                     Ok(Some((*rejection, Some(unit))))
                 }
                 cluster::Seen::Live(version) => {
-                    let asks = given.is_some() || arguments.values.is_some();
-                    if remembers(facts, &version) && !asks {
+                    let asks = given.is_some() || log.is_some() || arguments.values.is_some();
+                    let is_behind = |pinned: Version| version.cmp_precedence(&pinned).is_lt();
+                    let mut pinned = facts.units.iter().filter_map(Unit::version);
+                    if remembers(facts, &version) && !asks && !pinned.any(is_behind) {
                         return Ok(None);
                     }
                     Err(cluster::not_rejected(&version, facts).into())
@@ -48,7 +51,6 @@ impl Run<'_> {
             };
         }
         if let Some(log) = log {
-            let proposed = || evidence::proposed(facts.units).map(|one| one.version);
             let said = log
                 .version
                 .clone()
@@ -61,18 +63,9 @@ impl Run<'_> {
                 .into());
             }
             let is_named = said.is_some() || given.is_some();
-            let is_cut = |unit: &Unit| unit.highest.as_ref().is_some_and(|one| one.is_cut);
-            let proposed = || match facts.units.iter().any(is_cut) {
-                // Of a part of the history the highest may be the one that runs.
-                true => None,
-                false => proposed(),
-            };
-            let Some(version) = said.or_else(|| given.clone()).or_else(proposed) else {
-                return Err(Problem::usage(
-                    "neither the log nor Git says which version was rejected",
-                )
-                .hint("`--rejected VERSION` says it")
-                .into());
+            let version = match said.or_else(|| given.clone()) {
+                Some(version) => version,
+                None => self.proposed(facts)?,
             };
             let mut rejection = log.rejection(version);
             if !is_named {
@@ -95,6 +88,29 @@ impl Run<'_> {
         };
         self.confirm(facts, &proposed)?;
         Ok(Some((proposed, None)))
+    }
+
+    /// What Git says of a log that names no version: the only one that it can be, or else one that somebody says yes to.
+    fn proposed(&self, facts: &Facts<'_>) -> Result<Version> {
+        // Of a part of the history the highest may be the one that runs.
+        let is_cut = |unit: &Unit| unit.highest().is_some_and(|one| one.is_cut);
+        let proposed = evidence::proposed(facts.units);
+        let Some(proposed) = proposed.filter(|_| !facts.units.iter().any(is_cut)) else {
+            return Err(
+                Problem::usage("neither the log nor Git says which version was rejected")
+                    .hint("`--rejected VERSION` says it")
+                    .into(),
+            );
+        };
+        let is_it = |unit: &Unit| {
+            let highest = unit.highest();
+            highest.is_some_and(|one| one.version.cmp_precedence(&proposed.version).is_eq())
+        };
+        // A log may be of another environment, or of the version before a recovery.
+        if !facts.units.iter().all(is_it) || remembers(facts, &proposed.version) {
+            self.confirm(facts, &proposed)?;
+        }
+        Ok(proposed.version)
     }
 
     /// What Git proposes counts only where somebody says yes.
@@ -122,8 +138,7 @@ impl Run<'_> {
     fn check_known(&self, facts: &Facts<'_>, version: &Version) -> Result<()> {
         let is_known = |unit: &Unit| {
             let standing = unit.standing(version);
-            let had = unit.highest.as_ref().map(|one| one.had.as_slice());
-            let mut had = had.unwrap_or_default().iter();
+            let mut had = unit.had.iter().flatten().flat_map(|one| &one.had);
             matches!(standing, Standing::Has | Standing::Open)
                 || had.any(|one| one.cmp_precedence(version).is_eq())
         };
@@ -155,7 +170,7 @@ impl Run<'_> {
         let is_cut = facts
             .units
             .iter()
-            .any(|unit| unit.highest.as_ref().is_some_and(|one| one.is_cut));
+            .any(|unit| unit.highest().is_some_and(|one| one.is_cut));
         let mut problem = Problem::invalid(format!(
             "{version} of `{}` was never pinned here, and {}: it can't have been rejected",
             facts.subject.name,
@@ -301,6 +316,41 @@ pub(super) fn takes_nothing_back(
         }
     }
     Ok(())
+}
+
+/// Whether no other open recovery moves the pins of a change: one of another name for the same environment, say, or of one that moves in the same change.
+///
+/// # Errors
+/// When there is one: two requests for one pin would be one too many.
+pub(super) fn is_alone(facts: &Facts<'_>, units: &[&Unit], change: &Change) -> Result<()> {
+    let own = facts.key(units[0]);
+    let base = facts.other_base.as_deref();
+    let mut pins = units.iter().flat_map(|unit| &unit.pins);
+    let is_written = |file: &RepoPath| change.writes().any(|one| one.path == *file);
+    let moved = |recovery: &OldOffer, file: &RepoPath| {
+        let (key, for_base) = recovery.key_and_base();
+        key != own
+            && for_base == base
+            && bundle::is_of_chart(key, &facts.subject.name)
+            && recovery.paths.iter().any(|path| path == file.as_str())
+    };
+    let found = pins.find_map(|pin| {
+        let mut all = facts.recoveries.iter();
+        let other = all.find(|one| moved(one, &pin.file) && is_written(&pin.file))?;
+        Some((pin, other))
+    });
+    let Some((pin, other)) = found else {
+        return Ok(());
+    };
+    Err(Problem::invalid(format!(
+        "the open recovery `{}` moves the pin in {}:{} already",
+        other.branch, pin.file, pin.line
+    ))
+    .hint(format!(
+        "merge it first; or take it away: git branch -D {0}, and where it was pushed: git push origin :{0}",
+        other.branch
+    ))
+    .into())
 }
 
 /// Whether an old change of a file does something that a new one of the same file doesn't: values stand in the file of the pin, say. What the new one's own

@@ -16,7 +16,7 @@ use anyhow::Result;
 use git2::{Oid, Repository};
 
 use self::report::{Recovered, Told};
-use self::units::{Chosen, Look, Unit, choose, subject, units};
+use self::units::{Chosen, Look, Standing, Unit, choose, subject, units};
 use super::author::Author;
 use super::deliver::access::Access;
 use super::deliver::{Delivery, Wanted};
@@ -147,10 +147,7 @@ impl Facts<'_> {
             verb: Verb::Recover,
             name: self.subject.name.clone(),
             environment: unit.place().map(str::to_owned),
-            release: unit
-                .release()
-                .filter(|_| unit.has_siblings)
-                .map(str::to_owned),
+            release: unit.release().filter(|_| unit.has_siblings),
             ..Bundle::default()
         }
     }
@@ -251,14 +248,14 @@ impl<'a> Run<'a> {
 
     /// A revert of a bad pin is a downgrade, whatever it is called.
     fn tell_ways_back(&self, facts: &Facts<'_>, ui: &mut Ui) {
-        let highest = facts.units.iter().filter_map(|unit| unit.highest.as_ref());
+        let highest = facts.units.iter().filter_map(Unit::highest);
         // A cluster says itself what it has.
         if self.arguments.context.is_none() && highest.into_iter().any(|one| one.is_cut) {
             ui.warn("the history is cut off here (a shallow clone), so versions that were there before aren't known, and one of them may be chosen: git fetch --unshallow");
         }
         for unit in facts.units {
-            for pin in unit.pins.iter().filter(|pin| pin.effective) {
-                let Some(highest) = &unit.highest else {
+            for (pin, highest) in unit.pins.iter().zip(&unit.had) {
+                let Some(highest) = highest.as_ref().filter(|_| pin.effective) else {
                     continue;
                 };
                 let own = pin_history::version_of(pin);
@@ -293,9 +290,13 @@ impl<'a> Run<'a> {
         let mut following = Vec::new();
         for at in &chosen.others {
             let unit = &facts.all[*at];
+            let has = match unit.standing(&rejection.version) {
+                Standing::WentBack => "had",
+                _ => "has",
+            };
             let told = match how {
                 Others::Tell => format!(
-                    "{} has {} too and stays: `--others same` or `--others follow` moves it",
+                    "{} {has} {} too and stays: `--others same` or `--others follow` moves it",
                     unit.name(),
                     rejection.version
                 ),
@@ -303,11 +304,19 @@ impl<'a> Run<'a> {
                 Others::Follow => {
                     let own = planner.goal(&[*at]);
                     let change = own.and_then(|own| planner.change(&[*at], &own, &[]));
+                    let change = change.and_then(|change| match change {
+                        Some(change) => {
+                            self.check_open(facts, &[*at], &change)?;
+                            Ok(Some(change))
+                        }
+                        None => Ok(None),
+                    });
                     match change {
-                        Ok(change) => {
-                            following.extend(change.map(|change| (*at, change)));
+                        Ok(Some(change)) => {
+                            following.push(change);
                             format!("{} follows in a change of its own", unit.name())
                         }
+                        Ok(None) => format!("{} is as it should be already", unit.name()),
                         // One that can't is no reason to leave the one that failed.
                         Err(why) => format!("{} can't follow: {why}", unit.name()),
                     }
@@ -321,12 +330,10 @@ impl<'a> Run<'a> {
             .map(|(_, told)| told.clone())
             .collect();
         let own = planner.change(&first, &goal, &told)?;
-        let own = own.map(|change| (chosen.first, change));
-        for (at, change) in own.into_iter().chain(following) {
-            let has_values = self.arguments.values.is_some();
-            known::takes_nothing_back(facts, &facts.all[at], &change, has_values)?;
-            recovered.changes.push(change);
+        if let Some(own) = &own {
+            self.check_open(facts, &first, own)?;
         }
+        recovered.changes = own.into_iter().chain(following).collect();
         for remark in planner.remarks() {
             ui.warn(remark);
         }
@@ -337,6 +344,14 @@ impl<'a> Run<'a> {
             change.label(&facts.policies.requests.labels);
         }
         Ok(recovered)
+    }
+
+    /// Whether a change of some units goes with what is open already.
+    fn check_open(&self, facts: &Facts<'_>, at: &[usize], change: &Change) -> Result<()> {
+        let has_values = self.arguments.values.is_some();
+        let units: Vec<&Unit> = at.iter().map(|at| &facts.all[*at]).collect();
+        known::takes_nothing_back(facts, units[0], change, has_values)?;
+        known::is_alone(facts, &units, change)
     }
 
     /// Commits and delivers, and takes away the upgrade that brought the rejected version.
@@ -405,15 +420,8 @@ impl<'a> Run<'a> {
         (rejection, told): (&Rejection, &[super::deliver::told::Delivered<'_>]),
         ui: &mut Ui,
     ) -> Result<Option<Problem>> {
-        let name = &facts.subject.name;
-        let is_rejected = |key: &str, versions: &[String]| {
-            let is_of = bundle::is_of_chart(key, name);
-            let is = |text: &String| {
-                crate::model::range::lenient_version(text)
-                    .is_some_and(|one| one.cmp_precedence(&rejection.version).is_eq())
-            };
-            is_of && versions.iter().any(is)
-        };
+        let of = (facts.subject.name.as_str(), &rejection.version);
+        let is_rejected = |key: &str, versions: &[String]| facts.policies.offers(key, versions, of);
         let wanted = Wanted {
             stays: &|_| true,
             is_rejected: &is_rejected,

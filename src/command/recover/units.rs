@@ -27,12 +27,14 @@ pub(super) struct Unit {
     pub(super) described: Vec<Described>,
     /// Its pins.
     pub(super) pins: Vec<Pin>,
-    /// The highest version that they have had.
-    pub(super) highest: Option<Highest>,
+    /// The highest version that each of them has had, as far as it counts.
+    pub(super) had: Vec<Option<Highest>>,
     /// Whether it is one of those that were asked for.
     pub(super) is_meant: bool,
     /// Whether other releases of the chart are in the same place, so that its name has to be said.
     pub(super) has_siblings: bool,
+    /// Whether one of those has the same name in another namespace.
+    pub(super) has_twin: bool,
 }
 
 /// How a unit stands to a version.
@@ -64,14 +66,27 @@ impl Unit {
         let Some(own) = self.version() else {
             return Standing::Open;
         };
-        let had = self.highest.as_ref();
-        let had = had.is_some_and(|had| had.version.cmp_precedence(version).is_ge());
+        let went_back = || {
+            let mut all = self.pins.iter().zip(&self.had);
+            all.any(|(pin, had)| {
+                let is_below = |own: Version| own.cmp_precedence(version).is_lt();
+                let had = had.as_ref().map(|had| &had.version);
+                had.is_some_and(|had| had.cmp_precedence(version).is_ge())
+                    && version_of(pin).is_some_and(is_below)
+            })
+        };
         match own.cmp_precedence(version) {
             std::cmp::Ordering::Equal => Standing::Has,
             std::cmp::Ordering::Greater => Standing::Above,
-            std::cmp::Ordering::Less if had => Standing::WentBack,
+            std::cmp::Ordering::Less if went_back() => Standing::WentBack,
             std::cmp::Ordering::Less => Standing::Below,
         }
+    }
+
+    /// The highest version that any of the pins has had.
+    pub(super) fn highest(&self) -> Option<&Highest> {
+        let all = self.had.iter().flatten();
+        all.max_by(|one, other| one.version.cmp_precedence(&other.version))
     }
 
     /// The environment's name.
@@ -82,8 +97,8 @@ impl Unit {
     /// What people call it.
     pub(super) fn name(&self) -> String {
         let file = self.pins.first().map(|pin| pin.file.to_string());
-        let release = self.described.first();
-        let release = release.map(|one| format!("the release `{}`", one.release));
+        let release = self.release();
+        let release = release.map(|one| format!("the release `{one}`"));
         let name = release.unwrap_or_else(|| format!("`{}`", file.unwrap_or_default()));
         match self.place() {
             Some(place) => format!("{name} in `{place}`"),
@@ -92,13 +107,16 @@ impl Unit {
     }
 
     fn is_of(&self, named: &str) -> bool {
-        let mut all = self.described.iter();
-        all.any(|one| one.release == named || one.owner.name == named)
+        self.described.iter().any(|one| is_called(one, named))
     }
 
-    /// The release's name.
-    pub(super) fn release(&self) -> Option<&str> {
-        self.described.first().map(|one| one.release.as_str())
+    /// The release's name, with its namespace where another one has the name.
+    pub(super) fn release(&self) -> Option<String> {
+        let one = self.described.first()?;
+        Some(match self.has_twin {
+            true => format!("{}/{}", one.namespace, one.release),
+            false => one.release.clone(),
+        })
     }
 }
 
@@ -151,11 +169,19 @@ pub(super) fn subject(
 fn has_release(tree: &dyn Tree, subject: &Subject, named: &str) -> Result<bool> {
     for pin in &subject.pins {
         let described = describe(tree, pin)?;
-        if described.is_some_and(|one| one.release == named || one.owner.name == named) {
+        if described.is_some_and(|one| is_called(&one, named)) {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// Whether people call a release so: by its name, that of its object, or with its namespace.
+fn is_called(described: &Described, named: &str) -> bool {
+    let Described {
+        release, namespace, ..
+    } = described;
+    release == named || described.owner.name == named || format!("{namespace}/{release}") == named
 }
 
 /// Why there is nothing to recover.
@@ -242,34 +268,36 @@ pub(super) fn units(
                 };
                 let new = described.filter(is_other);
                 unit.described.extend(new);
-                let is_higher = match (&unit.highest, &highest) {
-                    (Some(known), Some(new)) => new.version.cmp_precedence(&known.version).is_gt(),
-                    (None, Some(_)) => true,
-                    (_, None) => false,
-                };
-                if is_higher {
-                    unit.highest = highest;
-                }
+                unit.had.push(highest);
             }
             None => units.push(Unit {
                 environment,
                 described: described.into_iter().collect(),
                 pins: vec![pin.clone()],
-                highest,
+                had: vec![highest],
                 is_meant,
                 has_siblings: false,
+                has_twin: false,
             }),
         }
     }
     // Whoever is meant: a release has the same name in every run.
-    let names: Vec<_> = units
+    let id = |unit: &Unit| {
+        let one = unit.described.first();
+        one.map(|one| (one.release.clone(), one.namespace.clone()))
+    };
+    let ids: Vec<_> = units
         .iter()
-        .map(|unit| (unit.environment.clone(), unit.release().map(str::to_owned)))
+        .map(|unit| (unit.environment.clone(), id(unit)))
         .collect();
     for unit in &mut units {
-        let mut all = names.iter();
-        unit.has_siblings = all
-            .any(|(place, name)| *place == unit.environment && name.as_deref() != unit.release());
+        let own = id(unit);
+        let others = ids.iter().filter(|(place, _)| *place == unit.environment);
+        let mut others = others.map(|(_, id)| id).filter(|id| **id != own).peekable();
+        unit.has_siblings = others.peek().is_some();
+        let name = own.as_ref().map(|(name, _)| name);
+        unit.has_twin =
+            name.is_some() && others.any(|other| other.as_ref().map(|(name, _)| name) == name);
     }
     if let Some(named) = release {
         for unit in &mut units {

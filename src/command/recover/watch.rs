@@ -114,7 +114,8 @@ impl Run<'_> {
     ) {
         let told = match self.followed(facts, (at, wanted), ui) {
             Ok((wanted, end)) => {
-                let (word, why) = self.ended(&facts.subject.name, &wanted, end, outcome);
+                let names = (facts.subject.name.as_str(), self.named(facts, at));
+                let (word, why) = self.ended(names, &wanted, end, outcome);
                 json!({"version": wanted.to_string(), "outcome": word, "why": why})
             }
             Err(why) => {
@@ -181,7 +182,7 @@ impl Run<'_> {
             let tip = facts.repository.find_commit(recovery.tip);
             last = last.max(tip.map_or(0, |tip| tip.time().seconds()));
         }
-        let came = unit.highest.as_ref().map(|one| one.since);
+        let came = unit.highest().map(|one| one.since);
         let layers = unit.described.iter().flat_map(|one| &one.layers);
         let paths: Vec<&RepoPath> = layers.map(|layer| &layer.file).collect();
         let most = Most {
@@ -196,10 +197,20 @@ impl Run<'_> {
         Ok(last.max(own.unwrap_or(0)))
     }
 
+    /// How a unit is named on the command line.
+    fn named(&self, facts: &Facts<'_>, at: usize) -> String {
+        let release = facts.bundle(&facts.all[at]).release;
+        let name = self.arguments.subject.clone().or(release);
+        let name = name.map_or_else(String::new, |name| format!(" {name}"));
+        let place = self.arguments.cluster.as_ref();
+        let place = place.map_or_else(String::new, |name| format!(" --cluster {name}"));
+        name + &place
+    }
+
     /// Puts an end into words.
     fn ended(
         &self,
-        chart: &str,
+        (chart, named): (&str, String),
         wanted: &Version,
         end: End,
         outcome: &mut Outcome,
@@ -212,14 +223,12 @@ impl Run<'_> {
             End::Rejected(rejection) => {
                 let reason = rejection.reason().unwrap_or_default();
                 let context = self.arguments.context.as_deref().unwrap_or("CONTEXT");
-                let place = self.arguments.cluster.as_ref();
-                let place = place.map_or_else(String::new, |name| format!(" --cluster {name}"));
                 let problem = Problem::new(
                     ExitStatus::Differences,
                     format!("{chart} {} was rejected too: {reason}", rejection.version),
                 );
                 let problem = problem.hint(format!(
-                    "go on from there: haptic-scaffold recover --context {context}{place}, with `--to` or `--values`"
+                    "go on from there: haptic-scaffold recover{named} --context {context}, with `--to` or `--values`"
                 ));
                 outcome.status = ExitStatus::Differences;
                 outcome.problem = Some(problem);
