@@ -1,7 +1,7 @@
 //! Which version a release that was rejected goes on to: a higher one, always.
 //!
-//! HAPTIC's CRDs and configuration API don't come back down, so nothing here ever answers with a version that isn't above everything that the release
-//! has had or tried. Pure: what is published and what was decided comes in.
+//! HAPTIC's CRDs and configuration API don't come back down, so nothing here ever answers with a version that isn't above what was rejected and what
+//! is pinned, or that is below anything that the release has had. Pure: what is published and what was decided comes in.
 
 use semver::Version;
 
