@@ -48,6 +48,15 @@ pub fn put(cluster: &FakeCluster, job: Value, pods: Vec<Value>, log: &str) {
     }
 }
 
+/// A HelmRelease that runs a version.
+pub fn live_in(version: &str) -> Value {
+    let said = ("True", "UpgradeSucceeded", "Helm upgrade succeeded");
+    let up = ["Ready", "Released"].map(|kind| (kind, said.0, said.1, said.2));
+    let history = json!([{"chartVersion": version, "status": "deployed"}]);
+    let status = json!({"lastAttemptedRevision": version, "history": history});
+    release(Some(version), &up, &status)
+}
+
 /// Nobody ever writes into the cluster.
 pub fn only_reads(cluster: &FakeCluster) {
     for request in cluster.requests() {
@@ -116,21 +125,6 @@ pub fn upgrade_failed(message: &str) -> Value {
 
 #[test]
 fn what_flux_tells_otherwise_is_no_rejection() {
-    let up = [
-        (
-            "Ready",
-            "True",
-            "UpgradeSucceeded",
-            "Helm upgrade succeeded",
-        ),
-        (
-            "Released",
-            "True",
-            "UpgradeSucceeded",
-            "Helm upgrade succeeded",
-        ),
-    ];
-    let live = json!({"lastAttemptedRevision": "0.2.1", "history": [{"chartVersion": "0.2.1", "status": "deployed"}]});
     let pull = [(
         "Ready",
         "False",
@@ -155,7 +149,7 @@ fn what_flux_tells_otherwise_is_no_rejection() {
     suspended["spec"]["suspend"] = json!(true);
     let table: [(Value, &[&str]); 11] = [
         (
-            release(Some("0.2.1"), &up, &live),
+            live_in("0.2.1"),
             &["`haptic` 0.2.1 is live", "haptic-scaffold upgrade haptic"],
         ),
         (
@@ -325,22 +319,9 @@ fn a_secret_of_several_lines_is_in_nothing_that_is_written() {
 #[test]
 fn what_runs_is_live_though_its_source_can_not_be_had_now() {
     let (env, cluster) = flux_worlds();
-    let up = [
-        (
-            "Ready",
-            "True",
-            "UpgradeSucceeded",
-            "Helm upgrade succeeded",
-        ),
-        (
-            "Released",
-            "True",
-            "UpgradeSucceeded",
-            "Helm upgrade succeeded",
-        ),
-    ];
-    let live = json!({"helmChart": "haptic/haptic-haptic", "lastAttemptedRevision": "0.2.1", "history": [{"chartVersion": "0.2.1", "status": "deployed"}]});
-    cluster.put(FLUX, [release(Some("0.2.1"), &up, &live)]);
+    let mut live = live_in("0.2.1");
+    live["status"]["helmChart"] = json!("haptic/haptic-haptic");
+    cluster.put(FLUX, [live]);
     let source = |wanted: &str| {
         json!({
             "kind": "HelmChart", "apiVersion": "source.toolkit.fluxcd.io/v1",
@@ -466,14 +447,7 @@ fn of_two_releases_the_cluster_says_which() {
     ]);
     let cluster = FakeCluster::start();
     cluster.kubeconfig(&env);
-    let up = [(
-        "Ready",
-        "True",
-        "UpgradeSucceeded",
-        "Helm upgrade succeeded",
-    )];
-    let live = json!({"lastAttemptedRevision": "0.2.1", "history": [{"chartVersion": "0.2.1", "status": "deployed"}]});
-    let live = release(Some("0.2.1"), &up, &live);
+    let live = live_in("0.2.1");
     cluster.put(FLUX, [named("one", live)]);
     let message = FAILED_HOOK.replace(
         "Job/haptic/haptic-haptic-pre-rollout",
@@ -526,15 +500,8 @@ fn the_end_is_followed_and_told_by_the_exit_code() {
         arguments.extend(more);
         env.expect(code, &arguments).json()
     };
-    let up = [(
-        "Ready",
-        "True",
-        "UpgradeSucceeded",
-        "Helm upgrade succeeded",
-    )];
-    let live = json!({"lastAttemptedRevision": "0.2.1", "history": [{"chartVersion": "0.2.1", "status": "deployed"}]});
     let (env, cluster) = flux_worlds();
-    cluster.put(FLUX, [release(Some("0.2.1"), &up, &live)]);
+    cluster.put(FLUX, [live_in("0.2.1")]);
     let done = watch(&env, 0, &[]);
     assert_eq!(done["watch"]["outcome"], "live", "{done}");
     // It is what is wanted, and it was rejected.

@@ -6,7 +6,7 @@ use crate::env::TestEnv;
 use crate::observe::{FAILED_HOOK, after, failed, release};
 use crate::recover::{branch, by_hand, changed, commit, flux, forward, recover, refused};
 use crate::recover_again::with_remote;
-use crate::recover_cluster::{ARGUMENTS, FLUX, worlds};
+use crate::recover_cluster::{ARGUMENTS, FLUX, live_in, worlds};
 
 const VERSIONS: [&str; 4] = ["upgrade", "--versions", "versions.yaml", "--output"];
 
@@ -165,22 +165,7 @@ fn what_is_pinned_and_not_tried_yet_is_told_although_something_was_rejected_befo
     let (env, cluster) = worlds(&flux("haptic", "haptic", "0.2.2", ""));
     commit(&env, &[(".haptic-scaffold.yaml", policy)]);
     cluster.serve_kind(FLUX);
-    let up = [
-        (
-            "Ready",
-            "True",
-            "UpgradeSucceeded",
-            "Helm upgrade succeeded",
-        ),
-        (
-            "Released",
-            "True",
-            "UpgradeSucceeded",
-            "Helm upgrade succeeded",
-        ),
-    ];
-    let live = json!({"lastAttemptedRevision": "0.2.1", "history": [{"chartVersion": "0.2.1", "status": "deployed"}]});
-    cluster.put(FLUX, [release(Some("0.2.1"), &up, &live)]);
+    cluster.put(FLUX, [live_in("0.2.1")]);
     for more in [&[][..], &["--to", "0.2.x"]] {
         let said = refused(&env, 3, &[&ARGUMENTS[..], more].concat());
         assert!(
