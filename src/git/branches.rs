@@ -298,7 +298,14 @@ pub(super) fn described(
     let Ok(parent) = own.parent(0) else {
         return Ok(None);
     };
-    let (old, new) = (parent.tree_id(), tip.tree_id());
+    // Where people have brought the base into the branch, what the base has is nothing that the branch changes.
+    let fork = repository.merge_base(base, tip.id());
+    let is_later = |fork: &Oid| tip.id() != own.id() && descends(repository, *fork, parent.id());
+    let old = match fork.ok().filter(is_later) {
+        Some(fork) => repository.find_commit(fork)?.tree_id(),
+        None => parent.tree_id(),
+    };
+    let new = tip.tree_id();
     let files = differences(repository, &trees, Some(old), Some(new))?;
     let base_tree = repository.find_commit(base)?.tree_id();
     let mut is_in_base = true;

@@ -75,7 +75,7 @@ fn was_in_base(repository: &Repository, base: Oid, offer: &OldOffer) -> Result<b
     Ok(false)
 }
 
-/// The recovery that a branch is. Also where people have put commits on it or have amended it: what it says was rejected stays so, and its pins are on their way.
+/// The recovery that a branch is. Also where people have put commits on it or have amended it, with the lines at the end of its message: what it says was rejected stays so, and its pins are on their way.
 fn recovery(
     repository: &Repository,
     base: Oid,

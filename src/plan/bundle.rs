@@ -39,7 +39,9 @@ pub fn for_base(change: &mut Change, base: &str) {
 /// Whether a change with this key is about a chart, by name or address: a chart whose name others have is called by its address.
 pub fn is_of_chart(key: &str, chart: &str) -> bool {
     key.split(' ').nth(1).is_some_and(|subject| {
-        subject == chart || !is_of_group(key) && short(subject) == short(chart)
+        // Two addresses are two charts.
+        let is_named = !(subject.contains('/') && chart.contains('/'));
+        subject == word(chart) || is_named && !is_of_group(key) && short(subject) == short(chart)
     })
 }
 
@@ -226,6 +228,23 @@ mod tests {
             ..Bundle::default()
         };
         bundle.branch()
+    }
+
+    #[test]
+    fn a_change_is_of_the_chart_that_its_key_names() {
+        for (key, chart, is_it) in [
+            ("recover haptic", "haptic", true),
+            ("upgrade haptic prod", "oci://a.example/charts/haptic", true),
+            ("upgrade oci://a.example/web", "web", true),
+            ("upgrade oci://a.example/web", "oci://a.example/web", true),
+            ("upgrade oci://a.example/web", "oci://b.example/web", false),
+            ("upgrade group:web", "web", false),
+            ("upgrade web-front", "web", false),
+        ] {
+            assert_eq!(is_of_chart(key, chart), is_it, "{key}: {chart}");
+        }
+        assert!(is_of("upgrade group:front prod", "front"));
+        assert!(!is_of("upgrade front", "front"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::command::pin_history::version_of;
 use crate::command::published::Known;
 use crate::error::Problem;
 use crate::git::branches::OldOffer;
+use crate::layout::recorded::FILE_NAME;
 use crate::model::chart::ChartRef;
 use crate::model::policy::Ranges;
 use crate::model::range::{Range, lenient_version};
@@ -113,11 +114,14 @@ impl Upgrade<'_, '_> {
         let is_it = |one: &&OldOffer| {
             let has_file = one.paths.iter().any(|path| *path == pin.file.as_str());
             let is_there = one.key_and_base().0 == own;
-            is_of_chart(&one.key, &subject.name) && (has_file || is_there) && !is_past(pin, one)
+            // One that only remembers something moves nothing.
+            let moves = one.paths.iter().any(|path| !path.ends_with(FILE_NAME));
+            let is_of = is_of_chart(&one.key, &subject.name) && moves;
+            is_of && (has_file || is_there) && !is_past(pin, one)
         };
         let one = self.recoveries.iter().find(is_it)?;
         Some(format!(
-            "waits for its recovery, which isn't merged yet: {}",
+            "waits for its recovery, which isn't merged yet: {0} (if it was: git branch -D {0})",
             one.branch
         ))
     }
