@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::delivery::put_state;
 use crate::env::TestEnv;
 use crate::observe::{FAILED_HOOK, after, failed, release};
 use crate::recover::{branch, by_hand, changed, commit, flux, forward, recover, refused};
@@ -205,4 +206,94 @@ fn each_pin_goes_by_its_own_history() {
     ];
     let run = env.expect(0, &all);
     assert!(!run.stderr.contains("never goes back"), "{}", run.stderr);
+}
+
+#[test]
+fn a_closed_recovery_is_a_no_to_just_that() {
+    let text = flux("haptic", "haptic", "0.2.1", "  values:\n    replicas: 2\n");
+    let env = by_hand(&[("haptic.yaml", &text)]);
+    with_remote(&env);
+    let open = ["--to", "0.2.2", "--open", "--forge", "local"];
+    let done = forward(&env, &open);
+    assert_eq!(
+        done["changes"][0]["request"]["verdict"], "created",
+        "{done}"
+    );
+    put_state(&env, 1, "closed");
+    let again = [
+        &["--rejected", "0.2.1", "--versions", "versions.yaml"],
+        &open[..],
+    ]
+    .concat();
+    let said = refused(&env, 3, &again);
+    assert!(
+        said.contains("people closed the request for just this"),
+        "{said}"
+    );
+    env.write("fix.yaml", "replicas: 3\n");
+    let done = forward(&env, &[&open[..], &["--values", "fix.yaml"]].concat());
+    assert_eq!(
+        done["changes"][0]["request"]["verdict"], "created",
+        "{done}"
+    );
+    assert_eq!(done["changes"][0]["request"]["number"], 2, "{done}");
+}
+
+#[test]
+fn one_of_several_clusters_with_the_rejected_version_is_enough() {
+    let policy = "upgrade:\n  environments:\n    - {name: staging, paths: [staging]}\n    - {name: prod, paths: [eu, us]}\n";
+    let env = by_hand(&[
+        (
+            "staging/haptic.yaml",
+            &flux("haptic", "haptic", "0.2.0", ""),
+        ),
+        ("eu/haptic.yaml", &flux("haptic", "haptic", "0.2.0", "")),
+        ("us/haptic.yaml", &flux("haptic", "haptic", "0.2.1", "")),
+        (".haptic-scaffold.yaml", policy),
+    ]);
+    let done = forward(&env, &[]);
+    assert!(branch(&done).ends_with("--prod"), "{done}");
+    let made = changed(&env, branch(&done));
+    assert!(made.contains(&"= us/haptic.yaml".to_owned()), "{made:?}");
+}
+
+#[test]
+fn what_only_remembers_something_holds_nothing_up() {
+    let env = by_hand(&[("haptic.yaml", &flux("haptic", "haptic", "0.2.1", ""))]);
+    commit(
+        &env,
+        &[("haptic.yaml", &flux("haptic", "haptic", "0.2.2", ""))],
+    );
+    let done = forward(&env, &[]);
+    assert!(
+        done["changes"][0]["title"].to_string().contains("Remember"),
+        "{done}"
+    );
+    env.write("versions.yaml", "haptic: [0.2.1, 0.2.2, 0.2.3]\n");
+    let goes_on = upgrade(&env, "repo", &[]);
+    assert_eq!(goes_on["changes"][0]["title"], "Upgrade haptic to 0.2.3");
+}
+
+#[test]
+fn what_the_base_brought_into_a_branch_is_not_the_recoverys() {
+    let env = by_hand(&[
+        ("haptic.yaml", &flux("haptic", "haptic", "0.2.1", "")),
+        ("web.yaml", &flux("web", "web", "1.0.0", "")),
+    ]);
+    let done = forward(&env, &["--to", "0.2.2"]);
+    commit(&env, &[("web.yaml", &flux("web", "web", "1.0.1", ""))]);
+    env.git("repo", &["checkout", "-q", branch(&done)]);
+    env.git("repo", &["merge", "-q", "--no-edit", "main"]);
+    env.git("repo", &["checkout", "-q", "main"]);
+    let paths = |name: &str| {
+        let repository = git2::Repository::open(env.path("repo")).expect("opens");
+        let base = repository.revparse_single("main").expect("is there").id();
+        let all = haptic_scaffold::git::recoveries::recoveries(&repository, base).expect("reads");
+        let one = all.into_iter().find(|one| one.branch == name);
+        one.expect("is open").paths
+    };
+    assert_eq!(
+        paths(branch(&done)),
+        [".haptic-scaffold.yaml", "haptic.yaml"]
+    );
 }

@@ -144,7 +144,8 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
         let rejected = &self.rejection.version;
         // What went on already stays, unless it is asked to go elsewhere.
         let own = unit.version();
-        let is_on = unit.standing(rejected) == Standing::Above;
+        let mut all = units.iter();
+        let is_on = all.all(|unit| unit.standing(rejected) == Standing::Above);
         let fits = |range: &Range| own.as_ref().is_some_and(|own| range.matches(own));
         if is_on && range.as_ref().is_none_or(fits) {
             return Ok(None);
@@ -263,7 +264,7 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
         let edits = edits(facts.tree, &recovery)?;
         let after = edits.after(facts.tree);
         let mut published = self.published.take();
-        let sections = match &mut published {
+        let mut judge = || match &mut published {
             Some(published) => {
                 let version = goal
                     .choice
@@ -286,11 +287,14 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
                 }
                 judged.dedup();
                 let said = sections::of(published, &after, &self.run.world.env, &bundle);
-                judged.into_iter().chain(said).collect()
+                Ok(judged.into_iter().chain(said).collect())
             }
-            None => Vec::<Section>::new(),
+            None => anyhow::Ok(Vec::<Section>::new()),
         };
+        // Given back first, whatever it came to: others ask it too.
+        let sections = judge();
         self.published = published;
+        let sections = sections?;
         // How to watch is said by a recovery itself.
         let sections: Vec<_> = sections
             .into_iter()
@@ -306,7 +310,7 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
             ..UpgradeArgs::default()
         };
         let Some(published) = self.published.take() else {
-            return Ok(());
+            return Err(self.unknown());
         };
         let by = By {
             repository: facts.repository,
@@ -317,29 +321,34 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
             published,
         };
         let mut upgrade = Upgrade::by_hand(&arguments, by);
-        let mut refused: Option<(String, String)> = None;
-        let mut is_unknown = false;
-        let mut moved = 0;
-        // The one that failed is the first: moving the others alone helps nobody.
+        let mut refused: Vec<(usize, String, String)> = Vec::new();
+        let (mut is_unknown, mut failed) = (false, None);
+        let mut moved = vec![0; units.len()];
         for (at, pin) in units
             .iter()
             .enumerate()
             .flat_map(|(at, unit)| unit.pins.iter().map(move |pin| (at, pin)))
         {
             let place = format!("{}:{}", pin.file, pin.line);
-            let (next, _) = upgrade.next(facts.subject, pin)?;
+            let next = match upgrade.next(facts.subject, pin) {
+                Ok((next, _)) => next,
+                Err(why) => {
+                    failed = Some(why);
+                    break;
+                }
+            };
             // Never lower, whatever chart it is: what is above already stays.
             let is_above =
                 version_of(pin).is_some_and(|own| own.cmp_precedence(&choice.version).is_ge());
             match next {
                 Next::Moves(_) if is_above && pin.form == Form::Exact => {}
                 Next::Moves(moves) => {
-                    moved += usize::from(at == 0);
+                    moved[at] += moves.len();
                     bundle.moves.extend(moves);
                 }
                 Next::Stays(why) => {
-                    if pin.effective && at == 0 && refused.is_none() {
-                        refused = Some((place.clone(), why.clone()));
+                    if pin.effective {
+                        refused.push((at, place.clone(), why.clone()));
                     }
                     bundle.kept.push(Kept { place, why });
                 }
@@ -353,17 +362,21 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
             }
         }
         self.published = Some(upgrade.published);
+        if let Some(why) = failed {
+            return Err(why);
+        }
         if is_unknown {
             return Err(self.unknown());
         }
-        match refused {
-            Some((place, why)) if moved == 0 => Err(Problem::invalid(format!(
+        // Whoever has them move together doesn't want one of them left behind.
+        match refused.into_iter().find(|(at, ..)| moved[*at] == 0) {
+            Some((_, place, why)) => Err(Problem::invalid(format!(
                 "the pin of `{}` in {place} can't be moved to {}: {why}",
                 facts.subject.name, choice.version
             ))
             .hint("move it by hand to a higher version, never back; `haptic-scaffold pins` shows where it stands")
             .into()),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 }

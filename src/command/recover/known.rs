@@ -286,14 +286,19 @@ pub(super) fn takes_nothing_back(
             let place = RepoPath::parse(path)?;
             let of = |commit| history::content(facts.repository, commit, &place);
             let (old, base) = (of(recovery.tip)?, of(facts.base)?);
-            let is_lost = match change.writes().find(|file| file.path == place) {
-                None => old != base,
+            let written = change.writes().find(|file| file.path == place);
+            let is_lost = match written.map(|file| &file.new) {
                 Some(_) if has_values || is_policy(&place) => false,
-                Some(file) => {
+                // Somebody has changed the file of the base since, and it remembers what it has to.
+                None if is_policy(&place) => {
+                    !remembers_all(facts, recovery, &place, base.as_deref())?
+                }
+                written => {
+                    let new = written.unwrap_or(&base);
                     let before = facts.repository.find_commit(recovery.tip);
                     let before = before.and_then(|tip| tip.parent_id(0)).ok();
                     let before = before.map(of).transpose()?.flatten();
-                    let all = [&before, &old, &base, &file.new];
+                    let all = [&before, &old, &base, new];
                     let all = all.map(|one| {
                         let text = one.as_deref().map(String::from_utf8_lossy);
                         text.unwrap_or_default().into_owned()
@@ -351,6 +356,24 @@ pub(super) fn is_alone(facts: &Facts<'_>, units: &[&Unit], change: &Change) -> R
         other.branch
     ))
     .into())
+}
+
+/// Whether a text of a policy file has all that a recovery's says was rejected.
+fn remembers_all(
+    facts: &Facts<'_>,
+    recovery: &OldOffer,
+    place: &RepoPath,
+    text: Option<&[u8]>,
+) -> Result<bool> {
+    let text = String::from_utf8_lossy(text.unwrap_or_default());
+    let known = recorded::parse(&text, place.as_str()).unwrap_or_default();
+    let all = rejected_by(facts, recovery)?;
+    let is = |one: &Rejected, other: &Rejected| {
+        (&one.chart, &one.version) == (&other.chart, &other.version)
+    };
+    Ok(all
+        .iter()
+        .all(|one| known.rejected.iter().any(|other| is(one, other))))
 }
 
 /// Whether an old change of a file does something that a new one of the same file doesn't: values stand in the file of the pin, say. What the new one's own

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::units::Unit;
+use super::units::{Unit, choose};
 use super::{Facts, Run, report};
 use crate::cli::init::{InitArgs, Questions};
 use crate::command::init;
@@ -53,8 +53,8 @@ pub(super) fn image_tag(
 }
 
 /// The folder of the scaffold that the pins lie below, where there is one: nothing for the repository's top.
-fn scaffold(facts: &Facts<'_>) -> Option<Option<String>> {
-    let pin = &facts.units.first()?.pins.first()?.file;
+fn scaffold(facts: &Facts<'_>, unit: &Unit) -> Option<Option<String>> {
+    let pin = &unit.pins.first()?.file;
     let is_of = |path: &RepoPath| {
         let prefix = RepoPath::prefix(path.parent().as_ref());
         pin.as_str().starts_with(&prefix)
@@ -63,8 +63,9 @@ fn scaffold(facts: &Facts<'_>) -> Option<Option<String>> {
         let recorded = recorded::parse(text, path.as_str());
         recorded.is_ok_and(|recorded| recorded.answers.is_some())
     };
-    let mut all = facts.found.policies.iter();
-    let (path, _) = all.find(|(path, text)| is_of(path) && has_answers(path, text))?;
+    let all = facts.found.policies.iter();
+    let all = all.filter(|(path, text)| is_of(path) && has_answers(path, text));
+    let (path, _) = all.max_by_key(|(path, _)| path.parts().count())?;
     Some(path.parent().map(|folder| folder.to_string()))
 }
 
@@ -73,19 +74,18 @@ impl Run<'_> {
     pub(super) fn mended_by_source(
         &self,
         facts: &Facts<'_>,
-        rejection: &Rejection,
+        (rejection, known): (&Rejection, Option<usize>),
         ui: &mut Ui,
     ) -> Result<Option<Outcome>> {
         let Some(cause @ Cause::ChartForm { .. }) = &rejection.cause else {
             return Ok(None);
         };
-        let scaffold = scaffold(facts);
+        let unit = &facts.all[choose(facts.all, &rejection.version, known)?.first];
+        let scaffold = scaffold(facts, unit);
         let is_scaffolded = scaffold.is_some();
         let path = scaffold.flatten();
-        let is_oci = facts.units.iter().any(|unit| {
-            let mut all = unit.described.iter();
-            all.any(|one| matches!(one.source, Form::OciRepository(_)))
-        });
+        let mut all = unit.described.iter();
+        let is_oci = all.any(|one| matches!(one.source, Form::OciRepository(_)));
         let arguments = self.arguments;
         if is_scaffolded && is_oci && arguments.deliver.open {
             ui.notice(&format!(

@@ -30,7 +30,7 @@ use super::upgrade::report::{offered, tell_uncommitted, warn_left_alone};
 use super::upgrade::subjects::Subject;
 use crate::cli::Common;
 use crate::cli::recover::{Others, RecoverArgs};
-use crate::error::{ExitStatus, Problem};
+use crate::error::{ExitStatus, Problem, Report};
 use crate::git::branches::{Offered, OldOffer, Rebuild, check_room, offer};
 use crate::git::target::Target;
 use crate::git::trees::GitTree;
@@ -221,7 +221,7 @@ impl<'a> Run<'a> {
             return Ok(report::already_live(&facts, self.common));
         };
         let rejection = known::as_before(&facts, rejection)?;
-        if let Some(outcome) = self.mended_by_source(&facts, &rejection, ui)? {
+        if let Some(outcome) = self.mended_by_source(&facts, (&rejection, known), ui)? {
             return Ok(outcome);
         }
         let chosen = choose(&units, &rejection.version, known)?;
@@ -318,7 +318,11 @@ impl<'a> Run<'a> {
                         }
                         Ok(None) => format!("{} is as it should be already", unit.name()),
                         // One that can't is no reason to leave the one that failed.
-                        Err(why) => format!("{} can't follow: {why}", unit.name()),
+                        Err(why) => {
+                            let problem = Problem::from(Report::of(&why));
+                            recovered.left = recovered.left.or(Some(problem));
+                            format!("{} can't follow: {why}", unit.name())
+                        }
                     }
                 }
             };
@@ -382,13 +386,14 @@ impl<'a> Run<'a> {
             None => (offered(changes, self.common.dry_run, &offer)?, None),
             Some(mut delivery) => {
                 let (told, refused) = delivery.deliver(repository, changes, &offer, ui)?;
-                let left = match recovered.is_remembered {
+                let left = match recovered.is_remembered && refused.is_none() {
                     true => self.close_upgrades(&mut delivery, facts, (rejection, &told), ui)?,
                     false => None,
                 };
                 (told, refused.or(left))
             }
         };
+        let problem = problem.or(report::closed(&told)).or(recovered.left.clone());
         warn_left_alone(&told, ui);
         if told
             .iter()

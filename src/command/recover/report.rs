@@ -25,6 +25,8 @@ pub(super) struct Recovered {
     pub(super) goal: Option<Version>,
     /// Whether the rejected version is remembered.
     pub(super) is_remembered: bool,
+    /// Why one that was to follow can't.
+    pub(super) left: Option<Problem>,
     rejection: Value,
     chosen: Value,
     told: String,
@@ -50,6 +52,7 @@ impl Recovered {
             others: Vec::new(),
             goal: goal.choice.as_ref().map(|choice| choice.version.clone()),
             is_remembered: goal.remembers(rejection),
+            left: None,
             rejection: rejection_json(rejection, chart),
             chosen: goal_json(goal),
             told,
@@ -68,6 +71,19 @@ pub(super) struct Told {
     pub(super) outcome: Outcome,
     pub(super) problem: Option<Problem>,
     pub(super) goal: Option<Version>,
+}
+
+/// Why nothing comes of a change that people have closed the request of.
+pub(super) fn closed(told: &[Delivered<'_>]) -> Option<Problem> {
+    let one = told.iter().find(|one| one.is_closed())?;
+    let url = one.request.as_ref().and_then(|told| told.url.clone());
+    Some(
+        Problem::invalid(format!(
+            "people closed the request for just this: {}",
+            url.unwrap_or_else(|| one.change.branch.clone())
+        ))
+        .hint("open it again there; or go to another version (`--to VERSION`), or correct values too (`--values FILE`)"),
+    )
 }
 
 /// What scripts rely on.

@@ -42,7 +42,7 @@ pub(super) struct Unit {
 pub(super) enum Standing {
     /// It has it.
     Has,
-    /// It had it, or a higher one, and is lower now: a downgrade in disguise.
+    /// It had it, and is lower now: a downgrade in disguise.
     WentBack,
     /// It never had it.
     Below,
@@ -66,12 +66,19 @@ impl Unit {
         let Some(own) = self.version() else {
             return Standing::Open;
         };
+        // One of several clusters may have it already.
+        let mut counting = self.pins.iter().filter(|pin| counts(pin, &self.pins));
+        let has =
+            |pin: &Pin| version_of(pin).is_some_and(|own| own.cmp_precedence(version).is_eq());
+        if counting.any(has) {
+            return Standing::Has;
+        }
         let went_back = || {
             let mut all = self.pins.iter().zip(&self.had);
             all.any(|(pin, had)| {
                 let is_below = |own: Version| own.cmp_precedence(version).is_lt();
-                let had = had.as_ref().map(|had| &had.version);
-                had.is_some_and(|had| had.cmp_precedence(version).is_ge())
+                let mut had = had.iter().flat_map(|had| &had.had);
+                had.any(|had| had.cmp_precedence(version).is_eq())
                     && version_of(pin).is_some_and(is_below)
             })
         };
@@ -369,7 +376,9 @@ pub(super) fn choose(units: &[Unit], version: &Version, known: Option<usize>) ->
     };
     let carriers: Vec<usize> = (0..units.len()).filter(carries).collect();
     // Those that are meant come first.
-    let first = carriers.iter().find(|at| units[**at].is_meant);
+    let has = |at: &&usize| units[**at].standing(version) == Standing::Has;
+    let mut meant = carriers.iter().filter(|at| units[**at].is_meant);
+    let first = meant.clone().find(has).or_else(|| meant.next());
     let first = match (known, first) {
         (Some(known), _) => known,
         (None, Some(first)) => *first,
