@@ -22,7 +22,7 @@ pub struct Wish<'a> {
     pub rejected: &'a Version,
     /// The highest version that the pins have had.
     pub highest: Option<&'a Version>,
-    /// The version that they have.
+    /// The lowest version that they have.
     pub pinned: Option<&'a Version>,
     /// Whether the pins have a pre-release: then others count.
     pub takes_prereleases: bool,

@@ -297,3 +297,43 @@ fn what_the_base_brought_into_a_branch_is_not_the_recoverys() {
         [".haptic-scaffold.yaml", "haptic.yaml"]
     );
 }
+
+#[test]
+fn what_went_on_waits_for_those_that_are_to_move_with_it() {
+    let policy = "upgrade:\n  environments:\n    - {name: staging, paths: [staging]}\n    - {name: prod, paths: [prod]}\n";
+    let (env, cluster) = worlds(&flux("other", "other", "1.0.0", ""));
+    let prod = flux("haptic", "haptic", "0.2.1", "");
+    commit(
+        &env,
+        &[
+            ("staging/haptic.yaml", &prod),
+            ("prod/haptic.yaml", &prod),
+            (".haptic-scaffold.yaml", policy),
+        ],
+    );
+    let staging = flux("haptic", "haptic", "0.2.2", "");
+    commit(&env, &[("staging/haptic.yaml", &staging)]);
+    cluster.serve_kind(FLUX);
+    cluster.put(
+        FLUX,
+        [release(
+            Some("0.2.1"),
+            &failed(FAILED_HOOK),
+            &after("0.2.1"),
+        )],
+    );
+    env.write("versions.yaml", "haptic: [0.2.1, 0.2.2]\n");
+    let same = [
+        &ARGUMENTS[..],
+        &["--cluster", "staging", "--others", "same"],
+    ]
+    .concat();
+    let done = recover(&env, &same);
+    assert_eq!(done["chosen"]["version"], "0.2.2", "{done}");
+    let made = changed(&env, branch(&done));
+    assert!(made.contains(&"= prod/haptic.yaml".to_owned()), "{made:?}");
+    assert!(
+        !made.contains(&"= staging/haptic.yaml".to_owned()),
+        "{made:?}"
+    );
+}

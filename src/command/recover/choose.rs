@@ -155,9 +155,11 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
         let had = units.iter().filter_map(|unit| unit.highest());
         let had = had.map(|highest| highest.version.clone());
         let pinned = units.iter().filter_map(|unit| unit.version());
-        let pinned = pinned.filter(is_lasting).max_by(Version::cmp_precedence);
-        let highest = had.chain(pinned.clone()).filter(is_lasting);
+        let pinned: Vec<Version> = pinned.filter(is_lasting).collect();
+        let highest = had.filter(is_lasting).chain(pinned.iter().cloned());
         let highest = highest.max_by(Version::cmp_precedence);
+        // One that is there already waits for the others.
+        let lowest = pinned.into_iter().min_by(Version::cmp_precedence);
         let wish = Wish {
             chart: match subject.what.named() {
                 Some((name, _)) => name,
@@ -166,7 +168,7 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
             to: range.as_ref().zip(to),
             rejected,
             highest: highest.as_ref(),
-            pinned: pinned.as_ref(),
+            pinned: lowest.as_ref(),
             takes_prereleases: rule
                 .rule
                 .prereleases
