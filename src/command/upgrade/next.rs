@@ -9,13 +9,14 @@ use super::order::{self, Ceiling};
 use super::subjects::{Subject, What};
 use crate::command::choice::{allowed, allowed_tag, versions_of};
 use crate::command::pin_history::version_of;
+use crate::command::policies::is_policy;
 use crate::command::published::Known;
 use crate::error::Problem;
 use crate::git::branches::OldOffer;
-use crate::layout::recorded::FILE_NAME;
 use crate::model::chart::ChartRef;
 use crate::model::policy::Ranges;
 use crate::model::range::{Range, lenient_version};
+use crate::model::repo_path::RepoPath;
 use crate::pins::{Form, Newest, Pin, admitted, locked, moved};
 use crate::plan::bundle::{Bundle, Move, Verb, is_of_chart};
 use crate::plan::policy::ChartRule;
@@ -115,7 +116,9 @@ impl Upgrade<'_, '_> {
             let has_file = one.paths.iter().any(|path| *path == pin.file.as_str());
             let is_there = one.key_and_base().0 == own;
             // One that only remembers something moves nothing.
-            let moves = one.paths.iter().any(|path| !path.ends_with(FILE_NAME));
+            let is_more = |path: RepoPath| !is_policy(&path);
+            let mut paths = one.paths.iter().map(|path| RepoPath::parse(path));
+            let moves = paths.any(|path| path.is_ok_and(is_more));
             let is_of = is_of_chart(&one.key, &subject.name) && moves;
             is_of && (has_file || is_there) && !is_past(pin, one)
         };
