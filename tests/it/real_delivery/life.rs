@@ -197,6 +197,7 @@ const STEPS: &[Step] = &[
         );
         assert_eq!(on.tip(WEB), None);
         on.expect(V1, &["same"]);
+        on.peer.settle();
         on.commit("main", POLICY, "upgrade: {}\n");
         on.expect(V1, &["created"]);
         assert_eq!(

@@ -186,7 +186,7 @@ impl Peer for Gitea {
 
     /// It closes the requests of a deleted branch some time after the deletion, by the branch's name.
     fn settle(&self) {
-        std::thread::sleep(std::time::Duration::from_secs(2));
+        self.work_off();
     }
 
     fn wait_for_checks(&self, project: &str) -> bool {

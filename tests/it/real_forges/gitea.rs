@@ -65,6 +65,23 @@ impl Gitea {
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
+    /// Waits until its queues are empty: what pushes and deletions of branches still have to do is done.
+    pub fn work_off(&self) {
+        let program = kit::program("gitea").expect("it runs");
+        let config = std::path::Path::new(&self.at("dir")).join("app.ini");
+        let done = Command::new(program)
+            .arg("--config")
+            .arg(config)
+            .args(["manager", "flush-queues", "--timeout", "60s"])
+            .output()
+            .expect("starts");
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+    }
+
     fn forge_of(&self, project: &str, token: &str) -> Box<dyn Forge> {
         let remote = format!("{}/{project}.git", self.at("url"));
         let told = Told {
