@@ -14,6 +14,7 @@ pub mod next_steps;
 pub mod pin_files;
 pub mod pin_history;
 mod pin_paths;
+mod pin_texts;
 pub mod pins;
 pub mod plain_secrets;
 pub mod policies;

@@ -1,18 +1,15 @@
 //! Which versions a pin has had, as the history of the branch says: the highest of them, and whether it went back from there.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use anyhow::Result;
 use git2::{ObjectType, Oid, Repository};
-use memchr::memmem;
 use semver::Version;
 
-use crate::git::past::{Most, Past, Trail, past};
-use crate::model::range::lenient_version;
+use super::pin_texts::{Text, Texts, key, version_of};
+use crate::git::past::{End, Most, Past, Trail, past};
 use crate::model::repo_path::RepoPath;
-use crate::pins::{Form, Kind, Pin, look_at_bytes, may_have_pins, tag_prefix};
+use crate::pins::Pin;
 use crate::plan::upgrade::is_haptic;
 
 /// So many commits are looked at: years of a repository that people read.
@@ -24,8 +21,6 @@ const MOST: Most = Most {
 };
 /// So many bytes of old texts are looked at in one run.
 const MOST_BYTES: usize = 48 << 20;
-/// What is only read, since it was looked at before, counts so many times less.
-const READING: usize = 8;
 
 /// The highest version that a pin has had.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +31,8 @@ pub struct Highest {
     pub since: i64,
     /// The commit that took it back, where one did, and when.
     pub taken_back: Option<(Oid, i64)>,
-    /// Whether the history is cut off in a shallow clone, so that there may have been a higher one.
-    pub is_cut: bool,
+    /// Where what is known ends; further back there may have been a higher one.
+    pub end: End,
     /// All versions that the pin has had.
     pub had: Vec<Version>,
 }
@@ -66,13 +61,10 @@ pub fn highest(repository: &Repository, tip: Oid, pins: &[&Pin]) -> Result<Vec<O
     };
     let trails = past(repository, tip, &paths, MOST, &has_it)?;
     // Of a file with many pins each old text is looked at once for all of them.
-    let read: Vec<Vec<Read<'_>>> = trails
-        .iter()
-        .map(|trail| read_trail(&texts, trail))
-        .collect();
+    let read = read_trails(&texts, &trails);
     let of = |pin: &&Pin| {
-        let at = paths.binary_search(&&pin.file).ok()?;
-        highest_of(pin, &read[at], trails[at].is_cut)
+        let (past, end) = &read[paths.binary_search(&&pin.file).ok()?];
+        highest_of(pin, past, *end)
     };
     Ok(pins.iter().map(of).collect())
 }
@@ -113,16 +105,25 @@ pub fn told(pin: &Pin, highest: &Highest) -> String {
 /// A past text, read.
 type Read<'a> = (&'a Past, Option<Rc<Text>>);
 
-/// Reads the texts of a file, as far as there is room for them.
-fn read_trail<'a>(texts: &Texts<'_>, trail: &'a Trail) -> Vec<Read<'a>> {
-    let read = trail.texts.iter().map_while(|past| match &past.text {
-        Some((path, id)) => Some((past, Some(texts.of(path, *id)?))),
-        None => Some((past, None)),
-    });
-    read.collect()
+/// Reads the texts of files, as far as there is room for them: the newest of every file first.
+fn read_trails<'a>(texts: &Texts<'_>, trails: &'a [Trail]) -> Vec<(Vec<Read<'a>>, End)> {
+    let mut all: Vec<_> = trails.iter().map(|one| (Vec::new(), one.end)).collect();
+    let longest = trails.iter().map(|trail| trail.texts.len()).max();
+    for depth in 0..longest.unwrap_or(0) {
+        for (trail, (read, end)) in trails.iter().zip(&mut all) {
+            let Some(past) = trail.texts.get(depth).filter(|_| read.len() == depth) else {
+                continue;
+            };
+            match past.text.as_ref().map(|(path, id)| texts.of(path, *id)) {
+                Some(None) => *end = End::Limit,
+                text => read.push((past, text.flatten())),
+            }
+        }
+    }
+    all
 }
 
-fn highest_of(pin: &Pin, past: &[Read<'_>], is_cut: bool) -> Option<Highest> {
+fn highest_of(pin: &Pin, past: &[Read<'_>], end: End) -> Option<Highest> {
     let key = key(pin);
     let versions: Vec<Option<&Version>> = past
         .iter()
@@ -146,153 +147,9 @@ fn highest_of(pin: &Pin, past: &[Read<'_>], is_cut: bool) -> Option<Highest> {
         version: (*version).clone(),
         since: past[first].0.time,
         taken_back,
-        is_cut,
+        end,
         had: versions.into_iter().flatten().cloned().collect(),
     })
-}
-
-/// Old texts, each read once, and each of their documents looked at once, however many pins and commits have it.
-struct Texts<'r> {
-    /// Returns a text; nothing where it isn't there, or is longer than so many bytes.
-    read: &'r dyn Fn(Oid, usize) -> Option<Vec<u8>>,
-    known: RefCell<HashMap<(RepoPath, Oid), Option<Shared>>>,
-    documents: RefCell<HashMap<RepoPath, HashMap<Vec<u8>, Shared>>>,
-    /// So many bytes may still be looked at.
-    left: Cell<usize>,
-}
-
-impl<'r> Texts<'r> {
-    fn new(read: &'r dyn Fn(Oid, usize) -> Option<Vec<u8>>, most: usize) -> Self {
-        Self {
-            read,
-            known: RefCell::default(),
-            documents: RefCell::default(),
-            left: Cell::new(most),
-        }
-    }
-
-    fn of(&self, path: &RepoPath, id: Oid) -> Option<Rc<Text>> {
-        // Where a file lies says what it is.
-        let key = (path.clone(), id);
-        if let Some(known) = self.known.borrow().get(&key) {
-            return known.clone();
-        }
-        let content = (self.read)(id, self.left.get());
-        let text = content.map(|content| Rc::new(self.look(path, &content)));
-        self.known.borrow_mut().insert(key, text.clone());
-        text
-    }
-
-    /// Looks at those documents that no other text has had. A commit seldom changes more than one of them.
-    fn look(&self, path: &RepoPath, content: &[u8]) -> Text {
-        let mut documents = self.documents.borrow_mut();
-        let documents = documents.entry(path.clone()).or_default();
-        let mut all = Text::default();
-        self.charge(content.len() / READING);
-        for document in split(path, content) {
-            match documents.get(document) {
-                Some(known) => all.add(known),
-                None => {
-                    self.charge(document.len());
-                    let new = Rc::new(Text::of(path, document));
-                    all.add(&new);
-                    documents.insert(document.to_vec(), new);
-                }
-            }
-        }
-        all
-    }
-
-    fn charge(&self, bytes: usize) {
-        self.left.set(self.left.get().saturating_sub(bytes));
-    }
-}
-
-/// The documents of a text, where each can be looked at by itself: not those of a template.
-fn split<'c>(path: &RepoPath, content: &'c [u8]) -> Vec<&'c [u8]> {
-    let is_yaml = path.as_str().ends_with(".yaml") || path.as_str().ends_with(".yml");
-    let is_plain = std::str::from_utf8(content).is_ok() && memmem::find(content, b"{{").is_none();
-    if !is_yaml || !is_plain {
-        return vec![content];
-    }
-    let mut starts = vec![0];
-    starts.extend(memmem::find_iter(content, b"\n---\n").map(|at| at + 1));
-    starts.push(content.len());
-    starts
-        .windows(2)
-        .map(|two| &content[two[0]..two[1]])
-        .collect()
-}
-
-/// The versions in a text, by place and object: of each the chart, where the file alone says it.
-#[derive(Default)]
-struct Text(HashMap<String, Vec<Stands>>);
-
-/// A text that has been looked at.
-type Shared = Rc<Text>;
-/// A version, and the chart that it is of.
-type Stands = (Option<String>, Option<Version>);
-
-impl Text {
-    fn of(path: &RepoPath, content: &[u8]) -> Self {
-        let mut all = Self::default();
-        if !may_have_pins(path.name(), content) {
-            return all;
-        }
-        let found = look_at_bytes(path, content);
-        let definitions = found.facts.definitions.iter().map(|one| &one.pin);
-        for pin in found.pins.iter().chain(definitions) {
-            let alike = all.0.entry(key(pin)).or_default();
-            alike.push((pin.chart.clone(), version_of(pin)));
-        }
-        all
-    }
-
-    fn add(&mut self, other: &Self) {
-        for (key, alike) in &other.0 {
-            let all = self.0.entry(key.clone()).or_default();
-            all.extend_from_slice(alike);
-        }
-    }
-
-    /// The versions that are alike with a pin. One file alone doesn't always say the chart.
-    fn alike<'a>(
-        &'a self,
-        key: &str,
-        pin: &'a Pin,
-    ) -> impl Iterator<Item = Option<&'a Version>> + 'a {
-        let all = self.0.get(key).into_iter().flatten();
-        all.filter(|(chart, _)| chart.is_none() || *chart == pin.chart)
-            .map(|(_, version)| version.as_ref())
-    }
-
-    fn has(&self, pin: &Pin) -> bool {
-        self.alike(&key(pin), pin).next().is_some()
-    }
-
-    /// The version of a pin; the lowest where several are alike.
-    fn says<'a>(&'a self, key: &str, pin: &'a Pin) -> Option<&'a Version> {
-        let all: Option<Vec<&Version>> = self.alike(key, pin).collect();
-        all?.into_iter()
-            .min_by(|one, other| one.cmp_precedence(other))
-    }
-}
-
-/// What pins of different texts are told apart by.
-fn key(pin: &Pin) -> String {
-    let object = pin.object.as_deref();
-    format!("{}\n{}", pin.place, object.unwrap_or_default())
-}
-
-/// The version that a pin has, where it has one.
-pub fn version_of(pin: &Pin) -> Option<Version> {
-    match (pin.kind, pin.form) {
-        (Kind::Git, Form::Exact | Form::Ref) => {
-            lenient_version(&pin.value[tag_prefix(&pin.value)?.len()..])
-        }
-        (_, Form::Exact) => pin.version(),
-        _ => None,
-    }
 }
 
 /// The lowest version of some pins; nothing where one has none.
@@ -318,7 +175,11 @@ pub fn said(pin: &Pin, content: &[u8]) -> Option<Version> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use super::super::pin_texts::READING;
     use super::*;
+    use crate::pins::look_at_bytes;
 
     const PATH: &str = "web.yaml";
 
@@ -344,7 +205,7 @@ mod tests {
         };
         Trail {
             texts: is_there.enumerate().map(past).collect(),
-            is_cut: false,
+            end: End::Beginning,
         }
     }
 
@@ -363,7 +224,7 @@ mod tests {
         let texts = Texts::new(&read, usize::MAX);
         let trail = trail(versions.iter().map(Option::is_some));
         let pin = pins(&text("web", "1.0.0")).remove(0);
-        highest_of(&pin, &read_trail(&texts, &trail), false)
+        highest_of(&pin, &read_trails(&texts, &[trail])[0].0, End::Beginning)
     }
 
     #[test]
@@ -405,12 +266,13 @@ mod tests {
         let most = 1 << 30;
         let texts = Texts::new(&read, most);
         let trail = trail((0..count * 2).map(|_| true));
-        let past = read_trail(&texts, &trail);
+        let trails = [trail];
+        let (past, _) = &read_trails(&texts, &trails)[0];
         for pin in pins(&many(count, 0)) {
-            let found = highest_of(&pin, &past, false).unwrap();
+            let found = highest_of(&pin, past, End::Beginning).unwrap();
             assert_eq!(found.version, version_of(&pin).unwrap());
         }
-        read_trail(&texts, &trail);
+        read_trails(&texts, &trails);
         assert_eq!(reads.get(), count * 2);
         // Of a text after the first one document is new: all together are less than four whole texts, instead of 80 for each of 40 pins.
         let size = many(count, 0).len();
@@ -419,56 +281,32 @@ mod tests {
     }
 
     #[test]
-    fn without_room_the_newest_texts_count() {
+    fn without_room_the_newest_texts_of_every_file_count() {
         let versions = ["1.1.0", "1.2.0", "1.3.0"];
         let one = text("web", "1.0.0");
         let read = |id: Oid, left: usize| {
             let text = text("web", versions[at(id)]).into_bytes();
             (text.len() <= left).then_some(text)
         };
-        let trail = trail(versions.iter().map(|_| true));
-        let of = |most: usize| {
+        let whole = || trail(versions.iter().map(|_| true));
+        let mut other = whole();
+        for past in &mut other.texts {
+            past.text.as_mut().unwrap().0 = Rc::new(RepoPath::parse("other.yaml").unwrap());
+        }
+        let trails = [whole(), other];
+        let of = |most: usize| -> Vec<(Option<String>, End)> {
             let texts = Texts::new(&read, most);
-            let highest = highest_of(&pins(&one)[0], &read_trail(&texts, &trail), false);
-            highest.map(|one| one.version.to_string())
+            let read = read_trails(&texts, &trails);
+            let highest = |(past, end): &(Vec<Read<'_>>, End)| {
+                let highest = highest_of(&pins(&one)[0], past, *end);
+                (highest.map(|one| one.version.to_string()), *end)
+            };
+            read.iter().map(highest).collect()
         };
-        assert_eq!(of(one.len() - 1), None);
-        assert_eq!(
-            of(one.len() * 2 + 2 * (one.len() / READING)).as_deref(),
-            Some("1.2.0")
-        );
-        assert_eq!(of(one.len() * 9).as_deref(), Some("1.3.0"));
-    }
-
-    /// Every file below a folder.
-    fn files(folder: &std::path::Path, all: &mut Vec<std::path::PathBuf>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => files(&path, all),
-                false => all.push(path),
-            }
-        }
-    }
-
-    #[test]
-    fn documents_by_themselves_say_what_the_whole_file_says() {
-        let top = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pins/demo");
-        let mut all = Vec::new();
-        files(&top, &mut all);
-        let mut parts = 0;
-        for file in all {
-            let path = RepoPath::parse(file.strip_prefix(&top).unwrap().to_str().unwrap()).unwrap();
-            let content = std::fs::read(&file).unwrap();
-            let texts = Texts::new(&|_, _| None, usize::MAX);
-            let (whole, split) = (Text::of(&path, &content), texts.look(&path, &content));
-            parts += super::split(&path, &content).len() - 1;
-            let has = |text: &Text, key: &String| text.0.get(key).cloned().unwrap_or_default();
-            // Where a document is no YAML, those beside it are still read by themselves.
-            for key in whole.0.keys() {
-                assert_eq!(has(&whole, key), has(&split, key), "{path}: {key}");
-            }
-        }
-        assert!(parts >= 5, "{parts}");
+        let is = |version: Option<&str>, end: End| (version.map(str::to_owned), end);
+        let both = |version: Option<&str>, end: End| vec![is(version, end), is(version, end)];
+        assert_eq!(of(one.len() - 1), both(None, End::Limit));
+        assert_eq!(of(one.len() * 5), both(Some("1.2.0"), End::Limit));
+        assert_eq!(of(one.len() * 9), both(Some("1.3.0"), End::Beginning));
     }
 }

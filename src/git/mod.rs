@@ -18,6 +18,7 @@ pub mod sign;
 pub mod target;
 pub mod trees;
 mod walk;
+mod wanted;
 
 use crate::error::Problem;
 

@@ -1,14 +1,14 @@
 //! The texts that files have had, as the history of a branch says, also where the files lay elsewhere.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use anyhow::Result;
 use git2::{Commit, Oid, Repository};
 
 use super::moves::{Lost, lost_files, origin};
-use super::raw_trees::{Entries, RawTrees};
+use super::raw_trees::RawTrees;
 use super::said;
+use super::wanted::Wanted;
 use crate::model::repo_path::RepoPath;
 
 /// How far a history is followed.
@@ -31,13 +31,38 @@ pub struct Past {
     pub text: Option<(Rc<RepoPath>, Oid)>,
 }
 
+/// Where what is known of a file ends.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Where the file began.
+    #[default]
+    Beginning,
+    /// Where a shallow clone does: there may be older texts that it doesn't have.
+    Shallow,
+    /// Where enough was looked at: there may be older texts.
+    Limit,
+}
+
+impl End {
+    /// How far something is known, where there may be more.
+    pub const fn told(self) -> Option<&'static str> {
+        match self {
+            Self::Beginning => None,
+            Self::Shallow => {
+                Some("as far as this shallow clone goes (git fetch --unshallow brings the rest)")
+            }
+            Self::Limit => Some("as far back as a history is looked at"),
+        }
+    }
+}
+
 /// What is known of a file.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Trail {
     /// Its texts, the newest first.
     pub texts: Vec<Past>,
-    /// Whether there may be older ones that a shallow clone doesn't have.
-    pub is_cut: bool,
+    /// What there may be further back.
+    pub end: End,
 }
 
 /// Says whether a file that is gone, by its path and the id of its text, has what one of the files is looked at for (by its place among them).
@@ -73,16 +98,20 @@ pub fn past(
         walk.step(&commit, parent.tree_id(), has_it).map_err(git)?;
         commit = parent;
     }
-    Ok(walk.end(&commit, is_cut(repository, &commit)))
+    Ok(walk.end(&commit, end(repository, &commit)))
 }
 
-/// Whether a shallow clone has a commit without its parents.
-fn is_cut(repository: &Repository, commit: &Commit<'_>) -> bool {
+/// What comes before a commit that a walk ended at.
+fn end(repository: &Repository, commit: &Commit<'_>) -> End {
     // libgit2 leaves out what `.git/shallow` cuts off; the commit's own bytes still say it.
     let mut lines = commit.raw_header_bytes().split(|byte| *byte == b'\n');
-    repository.is_shallow()
-        && commit.parent(0).is_err()
-        && lines.any(|line| line.starts_with(b"parent "))
+    if commit.parent(0).is_ok() {
+        End::Limit
+    } else if repository.is_shallow() && lines.any(|line| line.starts_with(b"parent ")) {
+        End::Shallow
+    } else {
+        End::Beginning
+    }
 }
 
 /// The way back through a history.
@@ -160,6 +189,7 @@ impl<'t, 'r> Walk<'t, 'r> {
             if self.trails[at].texts.len() >= self.most.texts {
                 self.wanted.remove(self.paths[at].as_str(), at);
                 self.known[at] = None;
+                self.trails[at].end = End::Limit;
             }
         }
         Ok(())
@@ -176,103 +206,14 @@ impl<'t, 'r> Walk<'t, 'r> {
     }
 
     /// Where the history ends, or is cut off, a file has stood there at least so long.
-    fn end(mut self, commit: &Commit<'_>, is_cut: bool) -> Vec<Trail> {
+    fn end(mut self, commit: &Commit<'_>, end: End) -> Vec<Trail> {
         for at in 0..self.known.len() {
             if self.known[at].is_some() {
                 self.note(at, commit);
-                self.trails[at].is_cut = is_cut;
+                self.trails[at].end = end;
             }
         }
         self.trails
-    }
-}
-
-/// Files that are looked for, by the folders that they lie in.
-#[derive(Default)]
-struct Wanted {
-    files: Vec<(Vec<u8>, usize)>,
-    folders: BTreeMap<Vec<u8>, Self>,
-}
-
-impl Wanted {
-    fn add(&mut self, path: &str, at: usize) {
-        match path.split_once('/') {
-            Some((folder, rest)) => {
-                let below = self.folders.entry(folder.as_bytes().to_vec()).or_default();
-                below.add(rest, at);
-            }
-            None => self.files.push((path.as_bytes().to_vec(), at)),
-        }
-    }
-
-    fn remove(&mut self, path: &str, at: usize) {
-        match path.split_once('/') {
-            Some((folder, rest)) => {
-                if let Some(below) = self.folders.get_mut(folder.as_bytes()) {
-                    below.remove(rest, at);
-                    if below.is_empty() {
-                        self.folders.remove(folder.as_bytes());
-                    }
-                }
-            }
-            None => self
-                .files
-                .retain(|(name, own)| (name.as_slice(), *own) != (path.as_bytes(), at)),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.folders.is_empty()
-    }
-
-    /// Hands over each file that has another id in the second tree, with that.
-    fn compare(
-        &self,
-        trees: &RawTrees<'_>,
-        one: Option<Oid>,
-        other: Option<Oid>,
-        take: &mut dyn FnMut(usize, Option<Oid>),
-    ) -> Result<(), git2::Error> {
-        if one == other {
-            return Ok(());
-        }
-        let (one, other) = (self.here(trees, one)?, self.here(trees, other)?);
-        for (name, at) in &self.files {
-            let id = |found: &BTreeMap<Vec<u8>, (Oid, bool)>| {
-                let found = found.get(name).filter(|(_, is_folder)| !is_folder);
-                found.map(|(id, _)| *id)
-            };
-            if id(&one) != id(&other) {
-                take(*at, id(&other));
-            }
-        }
-        for (name, below) in &self.folders {
-            let id = |found: &BTreeMap<Vec<u8>, (Oid, bool)>| {
-                let found = found.get(name).filter(|(_, is_folder)| *is_folder);
-                found.map(|(id, _)| *id)
-            };
-            below.compare(trees, id(&one), id(&other), take)?;
-        }
-        Ok(())
-    }
-
-    /// What a tree has of what is looked for, and whether it is a folder.
-    fn here(
-        &self,
-        trees: &RawTrees<'_>,
-        tree: Option<Oid>,
-    ) -> Result<BTreeMap<Vec<u8>, (Oid, bool)>, git2::Error> {
-        let Some(tree) = tree else {
-            return Ok(BTreeMap::new());
-        };
-        let bytes = trees.read_once(tree)?;
-        let is_wanted = |name: &[u8]| {
-            self.folders.contains_key(name) || self.files.iter().any(|(file, _)| file == name)
-        };
-        Ok(Entries::of(&bytes)
-            .filter(|entry| is_wanted(entry.name))
-            .map(|entry| (entry.name.to_vec(), (entry.id, entry.is_folder())))
-            .collect())
     }
 }
 
@@ -369,7 +310,7 @@ mod tests {
         path: &str,
         texts: usize,
         has_it: &dyn Fn(&str) -> bool,
-    ) -> (Vec<String>, bool) {
+    ) -> (Vec<String>, End) {
         let path = RepoPath::parse(path).unwrap();
         let most = Most {
             commits: 100,
@@ -381,7 +322,7 @@ mod tests {
         let trail = past(repository, tip, &[&path], most, &has_it).unwrap();
         let shown = shown(repository, &trail[0]).into_iter();
         let texts = shown.map(|(_, text)| text.unwrap_or_else(|| "gone".to_owned()));
-        (texts.collect(), trail[0].is_cut)
+        (texts.collect(), trail[0].end)
     }
 
     #[test]
@@ -426,6 +367,7 @@ mod tests {
         // No more texts than are wanted.
         let some = of(&repository, again, "c/y.yaml", 2, &|text| text == "1");
         assert_eq!(some.0, ["3", "1"]);
+        assert_eq!(some.1, End::Limit);
     }
 
     #[test]
@@ -467,8 +409,14 @@ mod tests {
         let (twice, once) = (vec!["2".to_owned(), "1".to_owned()], vec!["2".to_owned()]);
         let new = vec!["1".to_owned()];
         // What began since then is known from its start.
-        assert_eq!(cut_at(second), [(once, true), (new.clone(), false)]);
+        assert_eq!(
+            cut_at(second),
+            [(once, End::Shallow), (new.clone(), End::Beginning)]
+        );
         // The very first commit has no parents that are missing.
-        assert_eq!(cut_at(first), [(twice, false), (new, false)]);
+        assert_eq!(
+            cut_at(first),
+            [(twice, End::Beginning), (new, End::Beginning)]
+        );
     }
 }

@@ -9,7 +9,7 @@ use super::units::{Standing, Unit};
 use super::{Facts, Run, gate, mend, values};
 use crate::cli::upgrade::UpgradeArgs;
 use crate::command::choice::versions_of;
-use crate::command::pin_history::version_of;
+use crate::command::pin_texts::version_of;
 use crate::command::pins::unknown;
 use crate::command::published::Published;
 use crate::command::upgrade::next::Next;

@@ -360,8 +360,8 @@ pub(super) fn proposed(units: &[Unit]) -> Option<Rejection> {
         .iter()
         .any(|unit| unit.standing(&highest.version) == Standing::WentBack);
     let mut how = "it is the highest version that the pin has had on this branch".to_owned();
-    if highest.is_cut {
-        how.push_str(", as far as this shallow clone goes (git fetch --unshallow brings the rest)");
+    if let Some(far) = highest.end.told() {
+        how.push_str(&format!(", {far}"));
     }
     if went_back {
         how.push_str(", and it was taken back");

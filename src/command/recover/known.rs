@@ -93,7 +93,7 @@ impl Run<'_> {
     /// What Git says of a log that names no version: the only one that it can be, or else one that somebody says yes to.
     fn proposed(&self, facts: &Facts<'_>) -> Result<Version> {
         // Of a part of the history the highest may be the one that runs.
-        let is_cut = |unit: &Unit| unit.highest().is_some_and(|one| one.is_cut);
+        let is_cut = |unit: &Unit| unit.highest().is_some_and(|one| one.end.told().is_some());
         let proposed = evidence::proposed(facts.units);
         let Some(proposed) = proposed.filter(|_| !facts.units.iter().any(is_cut)) else {
             return Err(
@@ -167,10 +167,8 @@ impl Run<'_> {
             .iter()
             .filter_map(|unit| Some(format!("{}: {}", unit.name(), unit.version()?)))
             .collect();
-        let is_cut = facts
-            .units
-            .iter()
-            .any(|unit| unit.highest().is_some_and(|one| one.is_cut));
+        let mut highest = facts.units.iter().filter_map(Unit::highest);
+        let far = highest.find_map(|one| one.end.told());
         let mut problem = Problem::invalid(format!(
             "{version} of `{}` was never pinned here, and {}: it can't have been rejected",
             facts.subject.name,
@@ -179,10 +177,8 @@ impl Run<'_> {
                 false => "isn't known to be published",
             }
         ));
-        if is_cut {
-            problem = problem.hint(
-                "the history is cut off in this shallow clone: git fetch --unshallow brings the rest",
-            );
+        if let Some(far) = far {
+            problem = problem.hint(format!("that is known {far}"));
         }
         Err(problem
             .hint(format!(

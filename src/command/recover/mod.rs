@@ -22,12 +22,12 @@ use super::deliver::access::Access;
 use super::deliver::{Delivery, Wanted};
 use super::files;
 use super::pin_files::{PinFiles, from_tree};
-use super::pin_history;
 use super::policies::Policies;
 use super::published::Published;
 use super::upgrade::base::base_of;
 use super::upgrade::report::{offered, tell_uncommitted, warn_left_alone};
 use super::upgrade::subjects::Subject;
+use super::{pin_history, pin_texts};
 use crate::cli::Common;
 use crate::cli::recover::{Others, RecoverArgs};
 use crate::error::{ExitStatus, Problem, Report};
@@ -248,17 +248,22 @@ impl<'a> Run<'a> {
 
     /// A revert of a bad pin is a downgrade, whatever it is called.
     fn tell_ways_back(&self, facts: &Facts<'_>, ui: &mut Ui) {
-        let highest = facts.units.iter().filter_map(Unit::highest);
+        let mut highest = facts.units.iter().filter_map(Unit::highest);
         // A cluster says itself what it has.
-        if self.arguments.context.is_none() && highest.into_iter().any(|one| one.is_cut) {
-            ui.warn("the history is cut off here (a shallow clone), so versions that were there before aren't known, and one of them may be chosen: git fetch --unshallow");
+        if let Some(far) = highest
+            .find_map(|one| one.end.told())
+            .filter(|_| self.arguments.context.is_none())
+        {
+            ui.warn(&format!(
+                "versions that were there before are known {far}, and one further back may be chosen"
+            ));
         }
         for unit in facts.units {
             for (pin, highest) in unit.pins.iter().zip(&unit.had) {
                 let Some(highest) = highest.as_ref().filter(|_| pin.effective) else {
                     continue;
                 };
-                let own = pin_history::version_of(pin);
+                let own = pin_texts::version_of(pin);
                 let is_lower = own.is_some_and(|own| own.cmp_precedence(&highest.version).is_lt());
                 if is_lower && is_haptic(pin) {
                     ui.warn(&pin_history::told(pin, highest));

@@ -4,7 +4,8 @@ use anyhow::Result;
 use git2::{Oid, Repository};
 use semver::Version;
 
-use crate::command::pin_history::{Highest, highest, version_of};
+use crate::command::pin_history::{Highest, highest};
+use crate::command::pin_texts::version_of;
 use crate::command::policies::Policies;
 use crate::command::upgrade::next::counts;
 use crate::command::upgrade::subjects::{Subject, charts};

@@ -8,7 +8,7 @@ use super::asked::by_name;
 use super::order::{self, Ceiling};
 use super::subjects::{Subject, What};
 use crate::command::choice::{allowed, allowed_tag, versions_of};
-use crate::command::pin_history::version_of;
+use crate::command::pin_texts::version_of;
 use crate::command::policies::is_policy;
 use crate::command::published::Known;
 use crate::error::Problem;

@@ -7,7 +7,8 @@ use time::OffsetDateTime;
 
 use super::next::counts;
 use crate::command::choice::{day, length};
-use crate::command::pin_history::{lower, lowest, said, version_of};
+use crate::command::pin_history::{lower, lowest, said};
+use crate::command::pin_texts::version_of;
 use crate::command::policies::Policies;
 use crate::git::history;
 use crate::pins::Pin;
