@@ -10,6 +10,7 @@ use crate::cli::Common;
 use crate::error::Problem;
 use crate::layout::catalog::{Catalog, OwnFiles};
 use crate::model::repo_path::RepoPath;
+use crate::model::text::without_colours;
 use crate::model::tree::{self, Tree};
 use crate::world::World;
 
@@ -61,7 +62,8 @@ pub fn read_stdin() -> Result<String> {
     Ok(text)
 }
 
-/// Reads the end of a log from a file: what is more than 4 MiB before it is left out, from the beginning of a line on, and what is no UTF-8 is replaced.
+/// Reads the end of a log from a file: what is more than 4 MiB before it is left out, from the beginning of a line on, and what is no UTF-8 is replaced. UTF-16 is read where
+/// the file begins with its mark, as PowerShell writes it; zero bytes are left out.
 ///
 /// # Errors
 /// When it isn't there or can't be read.
@@ -84,6 +86,7 @@ pub fn read_stdin_log() -> Result<String> {
 fn end_of(mut from: impl std::io::Read) -> std::io::Result<String> {
     let most = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
     let (mut bytes, mut is_cut) = (Vec::new(), false);
+    let mut unit: Option<fn([u8; 2]) -> u16> = None;
     let mut part = vec![0; 1 << 16];
     loop {
         let count = match from.read(&mut part) {
@@ -92,15 +95,30 @@ fn end_of(mut from: impl std::io::Read) -> std::io::Result<String> {
             Err(why) => return Err(why),
         };
         bytes.extend_from_slice(&part[..count]);
+        if !is_cut && unit.is_none() {
+            unit = match bytes.get(..2) {
+                Some([0xff, 0xfe]) => Some(u16::from_le_bytes),
+                Some([0xfe, 0xff]) => Some(u16::from_be_bytes),
+                _ => None,
+            };
+        }
         if bytes.len() > 2 * most || count == 0 && bytes.len() > most {
-            bytes.drain(..bytes.len() - most);
+            // Both bytes of a unit go, or none.
+            bytes.drain(..(bytes.len() - most).next_multiple_of(2));
             is_cut = true;
         }
         if count == 0 {
             break;
         }
     }
-    let text = String::from_utf8_lossy(&bytes);
+    let text = match unit {
+        Some(unit) => {
+            let units = bytes.chunks_exact(2).map(|two| unit([two[0], two[1]]));
+            String::from_utf16_lossy(&units.collect::<Vec<_>>())
+        }
+        None => String::from_utf8_lossy(&bytes).into_owned(),
+    };
+    let text = without_colours(&text).replace('\0', "");
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let whole = text.find('\n').filter(|_| is_cut).map_or(0, |at| at + 1);
     Ok(text[whole..].to_owned())
@@ -209,5 +227,35 @@ mod tests {
         assert!(text.ends_with("0123456789abcde\n\u{fffd} the end\n"));
         assert!(text.starts_with("0123456789abcde\n") && text.len() <= most + 2);
         assert_eq!(end_of("\u{feff}a\nb".as_bytes()).unwrap(), "a\nb");
+    }
+
+    #[test]
+    fn what_powershell_writes_is_read() {
+        let said = "\u{feff}password: hunter2\nübel\n";
+        let little: Vec<u8> = said.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = said.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for bytes in [&little, &big] {
+            assert_eq!(end_of(bytes.as_slice()).unwrap(), said[3..]);
+        }
+        // Without its mark, as far as it is ASCII.
+        assert_eq!(&end_of(&little[2..]).unwrap()[..17], "password: hunter2");
+        // A long one is cut between two units.
+        let mut long = little.clone();
+        for _ in 0..(3 << 20) {
+            long.extend_from_slice(&little[2..4]);
+        }
+        long.extend_from_slice(
+            &"\n"
+                .encode_utf16()
+                .flat_map(u16::to_le_bytes)
+                .collect::<Vec<u8>>(),
+        );
+        long.extend_from_slice(&little[2..]);
+        let text = end_of(long.as_slice()).unwrap();
+        assert!(
+            text.ends_with("password: hunter2\nübel\n"),
+            "{}",
+            text.len()
+        );
     }
 }

@@ -13,6 +13,23 @@ pub fn unix_lines(bytes: &[u8]) -> Vec<u8> {
     lines
 }
 
+/// A text without what colours it in a terminal (`ESC [ … m` and its like).
+pub fn without_colours(text: &str) -> Cow<'_, str> {
+    const ESCAPE: &str = "\u{1b}[";
+    if !text.contains('\u{1b}') {
+        return Cow::Borrowed(text);
+    }
+    let mut parts = text.split(ESCAPE);
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // Digits and signs, and the letter that says what they do.
+        let end = part.find(|c: char| !(' '..='?').contains(&c));
+        let end = end.filter(|end| part[*end..].starts_with(|c: char| ('@'..='~').contains(&c)));
+        plain.push_str(end.map_or(part, |end| &part[end + 1..]));
+    }
+    Cow::Owned(plain.replace('\u{1b}', ""))
+}
+
 /// A text from elsewhere as a part of one line: what would move the cursor, clear the screen, end the line or turn the direction
 /// of writing is escaped.
 pub fn one_line(text: &str) -> Cow<'_, str> {
@@ -77,6 +94,21 @@ fn escape(text: &str, is_odd: impl Fn(char) -> bool) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_go_and_the_words_stay() {
+        for (text, plain) in [
+            ("a b", "a b"),
+            ("\u{1b}[1;31merror\u{1b}[0m: x", "error: x"),
+            ("\u{1b}[38;5;9mé\u{1b}[K", "é"),
+            ("\u{1b}[", ""),
+            ("\u{1b}[1", "1"),
+            ("\u{1b}[1é", "1é"),
+            ("\u{1b}\u{1b}[m[m", "[m"),
+        ] {
+            assert_eq!(without_colours(text), plain);
+        }
+    }
 
     #[test]
     fn nothing_of_a_text_works_on_a_terminal() {

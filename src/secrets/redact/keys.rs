@@ -13,8 +13,9 @@ const KEYS: [&str; 7] = [
     "cookie",
 ];
 /// The same, however its words are put together: `apiKey`, `api_key`, `API-KEY`.
-const JOINED: [&str; 9] = [
+const JOINED: [&str; 10] = [
     "apikey",
+    "basicauth",
     "accesskey",
     "privatekey",
     "authorization",
@@ -37,7 +38,12 @@ const SHORT: [&str; 9] = [
     "creds",
 ];
 /// Behind these a value stands after a space.
-const OPTIONS: [&str; 5] = [
+const OPTIONS: [&str; 10] = [
+    "_pass",
+    "_pw",
+    "_pwd",
+    "_secret",
+    "_token",
     "password",
     "passwd",
     "passphrase",

@@ -1,12 +1,15 @@
 //! Takes out of a text what looks like a secret, where nobody knows which secrets there are: a log that goes into a merge request.
 //!
 //! It hides too much rather than too little. What is known to be secret is for [`super::mask`]. Keys and their values are found
-//! in `pairs.rs`, those of HAProxy's configuration in `haproxy.rs`, what is a secret by its own form in `material.rs`.
+//! in `pairs.rs` (by what `scan.rs` reads of a line), those of HAProxy's configuration in `haproxy.rs`, what is a secret by its own form in `material.rs`.
+
+use crate::model::text::without_colours;
 
 mod haproxy;
 mod keys;
 mod material;
 mod pairs;
+mod scan;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +23,8 @@ const MOST_ROUNDS: usize = 16;
 /// The text with what looks like a secret hidden. Lines stay lines, but for those of a private key, which become one, and empty ones at
 /// the end are left out. What it gave once it gives again.
 pub fn redact(text: &str) -> String {
-    let mut shown = once(text);
+    // In the midst of a key colours would hide it.
+    let mut shown = once(&without_colours(text));
     for _ in 0..MOST_ROUNDS {
         let again = once(&shown);
         if again == shown {
@@ -35,6 +39,7 @@ fn once(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut is_in_key = false;
     let mut block: Option<Block> = None;
+    let mut named = pairs::Named::default();
     for line in text.trim_end_matches(['\n', '\r']).split('\n') {
         let line = line.trim_end_matches('\r');
         if is_in_key {
@@ -52,39 +57,42 @@ fn once(text: &str) -> String {
         }
         let (line, is_open) = without_keys(line);
         is_in_key = is_open;
-        if let Some(of) = &block {
-            if of.has(&line) {
-                lines.push(hidden_line(&line));
-                continue;
-            }
-            block = None;
+        if block.as_mut().is_some_and(|block| block.has(&line)) {
+            lines.push(hidden_line(&line));
+            continue;
         }
         let line = material::without_logins(&line);
-        let (line, opens) = pairs::hide(&material::hide(&line), start(&line));
-        if opens {
-            block = Some(Block::of(&line));
-        }
+        named.next_line();
+        let (line, opens) = pairs::hide(&material::hide(&line), start(&line), &mut named);
+        block = opens.map(|open| Block::of(&line, open));
         lines.push(line);
     }
     lines.join("\n")
 }
 
-/// The lines that belong to a key: those that are indented more than its own.
+/// The lines that belong to a key: those up to the bracket that closes its value, and those that are indented more than its own.
 struct Block {
     indent: usize,
+    open: usize,
 }
 
 impl Block {
-    fn of(line: &str) -> Self {
+    fn of(line: &str, open: usize) -> Self {
         let own = &line[start(line)..];
         // A key of a list's item stands behind the dash.
         let key = own.find(|c: char| !c.is_whitespace() && c != '-');
         Self {
             indent: key.unwrap_or_default(),
+            open,
         }
     }
 
-    fn has(&self, line: &str) -> bool {
+    fn has(&mut self, line: &str) -> bool {
+        if self.open > 0 {
+            let opened = line.matches(['[', '{']).count();
+            self.open = (self.open + opened).saturating_sub(line.matches([']', '}']).count());
+            return true;
+        }
         let own = &line[start(line)..];
         let (depth, own) = (indent(own), own.trim_start());
         // A list may stand as deep as the key that it belongs to.

@@ -3,6 +3,9 @@
 use super::HIDDEN;
 use super::haproxy;
 use super::keys::{is_option, is_secret};
+use super::scan::{
+    balanced, bare, close, end_of, is_block, prose, quote, quote_before, sign, skip_spaces, word,
+};
 
 /// Words of sentences about secrets: no values.
 const SENTENCE: [&str; 40] = [
@@ -68,15 +71,37 @@ const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "negotiate"];
 struct Value {
     start: usize,
     end: usize,
-    /// Whether it may go on in the lines below that are indented more.
-    opens: bool,
+    /// Whether it may go on in the lines below that are indented more, and how many brackets are open for it to be closed first.
+    opens: Option<usize>,
 }
 
-/// Hides the values of a line whose own text begins at a place; whether the last one may go on below.
-pub(super) fn hide(line: &str, begin: usize) -> (String, bool) {
+/// Whether a `name` was a secret's, so that the `value` beside it or below it is one: a variable of a container.
+#[derive(Default)]
+pub(super) struct Named {
+    is_secret: bool,
+    lines: usize,
+}
+
+impl Named {
+    /// A line begins. A name counts for its own line and the two below it.
+    pub(super) fn next_line(&mut self) {
+        self.lines += 1;
+        self.is_secret &= self.lines <= 2;
+    }
+
+    fn note(&mut self, previous: &str, word: &str) {
+        if previous.eq_ignore_ascii_case("name") {
+            self.is_secret = is_secret(word);
+            self.lines = 0;
+        }
+    }
+}
+
+/// Hides the values of a line whose own text begins at a place; whether the last one may go on below, and with how many open brackets.
+pub(super) fn hide(line: &str, begin: usize, named: &mut Named) -> (String, Option<usize>) {
     let mut shown = String::with_capacity(line.len());
     let mut at = 0;
-    let mut opens = false;
+    let mut opens = None;
     let mut previous = "";
     while let Some(c) = line[at..].chars().next() {
         if c == '(' && line[at..].starts_with(HIDDEN) {
@@ -90,12 +115,15 @@ pub(super) fn hide(line: &str, begin: usize) -> (String, bool) {
             continue;
         }
         let end = end_of(line, at, |c| !is_key_sign(c));
+        named.note(previous, &line[at..end]);
+        let is_value = line[at..end].eq_ignore_ascii_case("value");
         let key = Key {
             line,
             begin,
             start: at,
             end,
             previous,
+            is_secret: is_value && named.is_secret || is_secret(&line[at..end]),
         };
         let value = key.value();
         previous = &line[at..end];
@@ -121,82 +149,6 @@ fn is_key_sign(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$')
 }
 
-pub(super) fn end_of(line: &str, from: usize, ends: impl Fn(char) -> bool) -> usize {
-    line[from..].find(ends).map_or(line.len(), |at| from + at)
-}
-
-pub(super) fn skip_spaces(line: &str, from: usize) -> usize {
-    end_of(line, from, |c| !c.is_whitespace())
-}
-
-/// A quote with the backslashes before it.
-fn quote(line: &str, at: usize) -> Option<&str> {
-    let end = end_of(line, at, |c| c != '\\');
-    let sign = line[end..].chars().next()?;
-    matches!(sign, '"' | '\'' | '`').then(|| &line[at..=end])
-}
-
-/// Where a quoted text ends that begins behind its quote. In single quotes a backslash is a letter to YAML and none to others: the longer text counts.
-fn close(line: &str, from: usize, quote: &str) -> Option<usize> {
-    let with = close_by(line, from, quote, true);
-    if quote != "'" {
-        return with;
-    }
-    let without = close_by(line, from, quote, false);
-    match (with, without) {
-        (Some(one), Some(other)) => Some(one.max(other)),
-        _ => None,
-    }
-}
-
-fn close_by(line: &str, from: usize, quote: &str, escapes: bool) -> Option<usize> {
-    let mut at = from;
-    while at < line.len() {
-        let rest = &line[at..];
-        let c = rest.chars().next()?;
-        if rest.starts_with(quote) {
-            // `''` is a quote within a text of YAML.
-            if quote == "'" && rest[1..].starts_with('\'') {
-                at += 2;
-                continue;
-            }
-            return Some(at);
-        }
-        at += c.len_utf8();
-        if c != '\\' || !escapes {
-            continue;
-        }
-        if quote.len() == 1 {
-            at += line[at..].chars().next().map_or(0, char::len_utf8);
-        } else {
-            // More backslashes than those of the quote: a quote within the text.
-            let more = end_of(line, at, |c| c != '\\');
-            let is_inner = line[more..].starts_with(['"', '\'', '`']);
-            at = if is_inner { more + 1 } else { more };
-        }
-    }
-    None
-}
-
-/// A word, in which a backslash takes what follows along.
-fn word(line: &str, from: usize, ends: impl Fn(char) -> bool) -> usize {
-    let mut at = from;
-    while let Some(c) = line[at..].chars().next() {
-        if ends(c) {
-            break;
-        }
-        at += c.len_utf8();
-        if c == '\\' {
-            at += line[at..].chars().next().map_or(0, char::len_utf8);
-        }
-    }
-    at
-}
-
-fn bare(text: &str) -> &str {
-    text.trim_matches(|c: char| matches!(c, '"' | '\'' | ',' | ':' | '=' | '`' | '.' | ';' | ')'))
-}
-
 /// A word that may be a key.
 struct Key<'l> {
     line: &'l str,
@@ -204,21 +156,23 @@ struct Key<'l> {
     start: usize,
     end: usize,
     previous: &'l str,
+    is_secret: bool,
 }
 
 impl Key<'_> {
     fn value(&self) -> Option<Value> {
         let line = self.line;
         let own = self.text().to_lowercase();
-        let is_option = is_option(&own, self.previous);
-        if !is_secret(self.text()) && !is_option {
+        let is_login = ["-u", "--user", "--proxy-user"].contains(&own.as_str());
+        let is_option = is_option(&own, self.previous) || is_login && line.contains("curl");
+        if !self.is_secret && !is_option {
             return None;
         }
         if let Some((start, end)) = haproxy::value(line, (self.start, self.end), self.previous) {
             return Some(Value {
                 start,
                 end,
-                opens: false,
+                opens: None,
             });
         }
         let mut at = self.end;
@@ -230,7 +184,7 @@ impl Key<'_> {
         at += closing;
         let sign_at = skip_spaces(line, at);
         match sign(&line[sign_at..]) {
-            Some(length) if is_secret(self.text()) => {
+            Some(length) if self.is_secret => {
                 let is_unexpected = self.previous.eq_ignore_ascii_case("unexpected");
                 if is_unexpected && own.contains("token") {
                     return None;
@@ -260,7 +214,8 @@ impl Key<'_> {
         let start = skip_spaces(line, from);
         let (is_spaced, is_first) = (start > from, self.is_first());
         let is_colon = line[..from].ends_with(':');
-        let to = |end: usize, opens: bool| Some(Value { start, end, opens });
+        let value = |end: usize, opens: Option<usize>| Some(Value { start, end, opens });
+        let to = |end: usize, opens: bool| value(end, opens.then_some(0));
         let rest = &line[start..];
         if rest.is_empty() {
             return to(start, is_first);
@@ -275,14 +230,11 @@ impl Key<'_> {
             return self.in_quotes(start, sign, is_first);
         }
         if is_block(rest) {
-            return Some(Value {
-                start,
-                end: start,
-                opens: true,
-            });
+            return to(start, true);
         }
         if rest.starts_with(['{', '[']) {
-            return to(balanced(line, start), is_first);
+            let (end, open) = balanced(line, start);
+            return value(end, (is_first || open > 0).then_some(open));
         }
         if is_quoted && !is_first {
             return to(
@@ -316,7 +268,7 @@ impl Key<'_> {
             return Some(Value {
                 start: inner,
                 end: line.len(),
-                opens: is_first,
+                opens: is_first.then_some(0),
             });
         };
         let after = end + sign.len();
@@ -331,7 +283,7 @@ impl Key<'_> {
             return Some(Value {
                 start: inner,
                 end,
-                opens: false,
+                opens: None,
             });
         }
         // The value goes on behind the quotes, as a shell takes it.
@@ -339,7 +291,7 @@ impl Key<'_> {
         Some(Value {
             start,
             end,
-            opens: false,
+            opens: None,
         })
     }
 
@@ -397,75 +349,7 @@ impl Key<'_> {
         Some(Value {
             start,
             end,
-            opens: false,
+            opens: None,
         })
     }
-}
-
-fn quote_before(before: &str) -> Option<&str> {
-    let sign = before.chars().next_back()?;
-    if !matches!(sign, '"' | '\'' | '`') {
-        return None;
-    }
-    let inner = before[..before.len() - 1].trim_end_matches('\\');
-    Some(&before[inner.len()..])
-}
-
-/// The length of what stands between a key and its value.
-fn sign(text: &str) -> Option<usize> {
-    if text.starts_with("::") {
-        return None;
-    }
-    let signs = [":=", "=>", "==", "%3D", "%3d", "%3A", "%3a", ":", "="];
-    let found = signs.iter().find(|sign| text.starts_with(*sign));
-    found.map(|sign| sign.len())
-}
-
-/// The head of a block of YAML, up to the end of the line.
-fn is_block(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix(['|', '>']) else {
-        return false;
-    };
-    let rest = rest.trim_start_matches(|c: char| matches!(c, '+' | '-') || c.is_ascii_digit());
-    rest.trim().is_empty() || rest.trim_start().starts_with('#') && rest.starts_with(' ')
-}
-
-/// The end of what stands in brackets, else of the line.
-fn balanced(line: &str, from: usize) -> usize {
-    let mut depth = 0_usize;
-    let mut at = from;
-    while let Some(c) = line[at..].chars().next() {
-        if let Some(sign) = quote(line, at) {
-            match close(line, at + sign.len(), sign) {
-                Some(end) => at = end + sign.len(),
-                None => return line.len(),
-            }
-            continue;
-        }
-        at += c.len_utf8();
-        match c {
-            '{' | '[' => depth += 1,
-            '}' | ']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth == 0 {
-            return at;
-        }
-    }
-    line.len()
-}
-
-/// The end of a value of several words within a sentence or a list.
-fn prose(line: &str, from: usize) -> usize {
-    let ends = |(at, c): &(usize, char)| {
-        let next = line[from + at + c.len_utf8()..].chars().next();
-        let is_end = |more: &[char]| next.is_none_or(|c| c.is_whitespace() || more.contains(&c));
-        match c {
-            ',' | ';' => is_end(&['"', '\'']),
-            '}' | ']' => is_end(&[',', ';', '}', ']', ')', '"', '\'']),
-            _ => false,
-        }
-    };
-    let found = line[from..].char_indices().find(ends);
-    found.map_or(line.len(), |(at, _)| from + at)
 }

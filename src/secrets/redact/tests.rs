@@ -48,6 +48,25 @@ fn what_looks_like_a_secret_is_hidden() {
             "aHVu",
         ),
         ("encryption_key: hunter2x", "hunter2x"),
+        ("set-var(txn.api_token) str(hunter2x) if a", "hunter2x"),
+        ("set-var-fmt(proc.token,ifnotexists) hunter2x", "hunter2x"),
+        ("acl a var(txn.api_token) -m str hunter2x", "hunter2x"),
+        (r#"tcp-check send "AUTH me hunter2x\r\n""#, "hunter2x"),
+        (r"tcp-check send AUTH\ hunter2x\r\n", "hunter2x"),
+        (r#"{"name":"DB_PASSWORD","value":"hunter2x"}"#, "hunter2x"),
+        ("- name: DB_PASSWORD\n  value: hunter2x", "hunter2x"),
+        (
+            "\"name\": \"API_TOKEN\",\n\"value\": \"hunter2x\"",
+            "hunter2x",
+        ),
+        ("curl -s -u admin:hunter2x https://h", "hunter2x"),
+        ("BasicAuth: admin:hunter2x", "hunter2x"),
+        ("DATAPLANE_PASS hunter2x", "hunter2x"),
+        ("\"password\": [\n\"hunter2x\" ],", "hunter2x"),
+        (
+            "{\"tokens\": {\n\"a\": [\n\"b\"],\n\"c\": \"hunter2x\"}",
+            "hunter2x",
+        ),
         ("signingKey=hunter2x", "hunter2x"),
     ] {
         let shown = redact(text);
@@ -171,6 +190,9 @@ fn what_tells_the_fault_stays() {
         "parse error: unexpected token: \"endfor\" at line 7",
         "the password is invalid, the token is missing",
         "secretName: haptic-tls",
+        "- name: REPLICAS\n  value: 3",
+        "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef:\n  x: 1\n  value: 3",
+        "the unit runs with -u root",
         "",
     ] {
         assert_eq!(redact(text), text);
