@@ -11,6 +11,7 @@ pub mod chart_files;
 pub mod corrected;
 mod fleet;
 pub mod forward;
+pub mod helm_values;
 pub mod lock;
 pub mod marker;
 pub mod message;

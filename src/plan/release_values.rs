@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::argo_values::{self, Application};
 use super::chart_files::merged;
 use super::fleet;
+use super::helm_values;
 use crate::model::repo_path::{RepoPath, resolved};
 use crate::model::tree::{Tree, read_text};
 use crate::pins::Pin;
@@ -441,7 +442,7 @@ pub(super) fn strings(value: &Value, key: &str) -> Vec<String> {
 
 /// Values are a mapping; an empty file has none.
 pub(super) fn values_of(text: &str) -> Option<Value> {
-    match serde_yaml::from_str(text).ok()? {
+    match serde_json::to_value(helm_values::read(text).ok()?).ok()? {
         Value::Null => Some(Value::Object(Map::new())),
         value @ Value::Object(_) => Some(value),
         _ => None,

@@ -73,14 +73,14 @@ fn what_is_to_go_goes_wherever_it_stands() {
     let shared = "old: {a: 1, b: 2} # both\nkeep: x\n";
     let made = corrected(
         shared,
-        "old: {b: 3}\nmore: y\n",
+        "old: {b: 3}\nmore: z\n",
         &json!({"old": {"a": null, "b": null}}),
     )
     .unwrap();
     let values = made.values.unwrap();
     assert_eq!(
         (&values["keep"], &values["more"]),
-        (&json!("x"), &json!("y"))
+        (&json!("x"), &json!("z"))
     );
     assert_eq!(values.pointer("/old/a"), None);
     assert_eq!(values.pointer("/old/b"), None);

@@ -8,11 +8,10 @@ use serde_yaml::Value as Yaml;
 
 use crate::command::files;
 use crate::error::Problem;
+use crate::plan::helm_values;
 
 const HINT: &str =
     "write the keys as they stand in the release's values, and `null` for one that is to go";
-/// Merge keys in what is merged in are followed so far.
-const MOST_ROUNDS: usize = 32;
 
 /// Whether a file is standard input. It is said where it lies by then, so any file of this name counts.
 pub(super) fn is_stdin(path: &Path) -> bool {
@@ -40,15 +39,9 @@ fn parsed(text: &str, shown: &str) -> Result<Value, Problem> {
         ))
         .hint(HINT)
     };
-    let mut value: Yaml = serde_yaml::from_str(text).map_err(|why| wrong(&why))?;
-    for _ in 0..MOST_ROUNDS {
-        if !has(&value, &|one| one.get("<<").is_some()) {
-            break;
-        }
-        value.apply_merge().map_err(|why| wrong(&why))?;
-    }
+    let value = helm_values::read(text).map_err(|why| wrong(&why))?;
     let is_odd = |one: &Yaml| one.as_f64().is_some_and(|number| !number.is_finite());
-    if has(&value, &is_odd) {
+    if helm_values::has(&value, &is_odd) {
         return Err(Problem::invalid(format!(
             "{shown} has `.inf` or `.nan`, which Helm's values can't carry"
         ))
@@ -67,17 +60,6 @@ fn parsed(text: &str, shown: &str) -> Result<Value, Problem> {
     }
 }
 
-/// Whether a value or any in it is so.
-fn has(value: &Yaml, is: &dyn Fn(&Yaml) -> bool) -> bool {
-    is(value)
-        || match value {
-            Yaml::Sequence(items) => items.iter().any(|one| has(one, is)),
-            Yaml::Mapping(map) => map.iter().any(|(_, one)| has(one, is)),
-            Yaml::Tagged(tagged) => has(&tagged.value, is),
-            _ => false,
-        }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -85,10 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_merged_in_is_a_part_of_the_values() {
-        let text = "base: &a {x: 1, y: 2}\nmore: &b {<<: *a, z: 3}\nown: {<<: [*b], y: 9}\n";
-        let wanted = json!({"base": {"x": 1, "y": 2}, "more": {"x": 1, "y": 2, "z": 3}, "own": {"x": 1, "y": 9, "z": 3}});
-        assert_eq!(parsed(text, "x").unwrap(), wanted);
+    fn numbers_may_be_keys() {
         assert_eq!(
             parsed("1: {a: null}", "x").unwrap(),
             json!({"1": {"a": null}})
