@@ -75,8 +75,9 @@ fn guard(log: &str) -> Option<(String, String)> {
     let start = log.find(GUARD)? + GUARD.len();
     let rest = &log[start..];
     let then = rest.find(GUARD_THEN)?;
+    let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-');
     let word = |text: &str| {
-        let word = text.split([' ', '\n', '"', '\'', '`', ',']).next();
+        let word = text.split(|c| !is_sign(c)).next();
         word.unwrap_or_default().trim_end_matches('.').to_owned()
     };
     let (embedded, installed) = (word(&rest[..then]), word(&rest[then + GUARD_THEN.len()..]));

@@ -20,7 +20,7 @@ const REFUSALS: [&str; 6] = [
     "failed", "invalid", "refused", "rejected", "mismatch", "error",
 ];
 /// What keeps preflight from judging anything. A line with any of it is no verdict.
-const CIRCUMSTANCES: [&str; 26] = [
+const CIRCUMSTANCES: [&str; 36] = [
     "dial tcp",
     "connection refused",
     "connection reset",
@@ -47,7 +47,28 @@ const CIRCUMSTANCES: [&str; 26] = [
     "oomkilled",
     "error from server",
     "couldn't get current server",
+    "signal: killed",
+    "signal: terminated",
+    "timed out",
+    "client.timeout",
+    "request canceled",
+    "context canceled",
+    "time allotted",
+    "internal error occurred",
+    "etcdserver",
+    "exec format error",
 ];
+/// How a line is marked that tells of no failure.
+const QUIET: [&str; 6] = [
+    "level=info",
+    "level=debug",
+    "\"level\":\"info\"",
+    "\"level\":\"debug\"",
+    "[info]",
+    "[debug]",
+];
+/// What preflight says where it refuses nothing.
+const ACCEPTED: [&str; 4] = ["succeeded", "passed", "accepted", "is valid"];
 /// Words of which a failure's log has some.
 const FAILURES: [&str; 7] = [
     "failed", "error", "invalid", "refused", "rejected", "cannot", "not ",
@@ -108,9 +129,20 @@ const OTHERS: [(&str, &str); 7] = [
     ),
 ];
 
-/// Whether a text has a verdict of preflight in it.
+/// Whether a text has a verdict of preflight in it: the last word of it counts.
 pub fn has_verdict(log: &str) -> bool {
-    log.contains(GUARD) || log.contains(UNFINISHED) || log.lines().rev().any(is_verdict)
+    let mut lines = log.lines().rev().filter(|line| !line.trim().is_empty());
+    let last = lines.find(|line| is_verdict(line) || is_accepted(line));
+    log.contains(GUARD) || log.contains(UNFINISHED) || last.is_some_and(is_verdict)
+}
+
+/// Whether a line says that preflight refuses nothing.
+fn is_accepted(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    lower.contains("preflight")
+        && ACCEPTED.iter().any(|word| lower.contains(word))
+        && !is_verdict(line)
+        && !tells(line)
 }
 
 /// Whether a line is a verdict.
@@ -119,7 +151,9 @@ pub(super) fn is_verdict(line: &str) -> bool {
     let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
     // HAProxy refuses a file that isn't there in the same words as a shell.
     line.contains(ALERT)
-        || !has(&CIRCUMSTANCES) && (has(&VERDICTS) || has(&JUDGED) && has(&REFUSALS))
+        || !has(&CIRCUMSTANCES)
+            && !has(&QUIET)
+            && (has(&VERDICTS) || has(&JUDGED) && has(&REFUSALS))
 }
 
 /// Whether a line says how many errors HAProxy found, and not which.
@@ -159,6 +193,9 @@ pub fn not_a_verdict(log: &str) -> Option<&'static str> {
     // kubectl writes it in small letters, HAPTIC's own program doesn't.
     if lines.clone().next().is_some() && lines.all(|line| line.starts_with("error: ")) {
         return Some("it is kubectl's own error, and no log");
+    }
+    if log.lines().any(is_accepted) {
+        return Some("it says that the release was accepted");
     }
     let is_good = log.lines().any(is_success) && !log.lines().any(tells);
     is_good.then_some("it says that nothing failed")
@@ -207,6 +244,9 @@ mod tests {
             "error: the configuration is invalid: `x` is no duration",
             "10 failed: validation failed",
             "844 validation tests passed, 10 failed",
+            "preflight passed\npreflight: validation failed",
+            "level=ERROR msg=\"preflight refused the release\"",
+            "preflight: not accepted: validation failed",
         ] {
             assert!(has_verdict(log), "{log}");
             assert_eq!(not_a_verdict(log), None, "{log}");
@@ -237,6 +277,18 @@ mod tests {
                 "nothing failed",
             ),
             ("preflight: errors=0 failed=0", "nothing failed"),
+            (
+                "level=INFO msg=\"validation test passed\" test=rejects-invalid-timeout\npreflight succeeded\n",
+                "accepted",
+            ),
+            (
+                "failed to render: x: retrying\nlevel=INFO msg=\"preflight passed\"",
+                "accepted",
+            ),
+            (
+                "level=info msg=\"loading validation error pages\"\npreflight: release accepted",
+                "accepted",
+            ),
         ] {
             assert!(!has_verdict(log), "{log}");
             assert!(not_a_verdict(log).unwrap().contains(why), "{log}");
@@ -250,6 +302,11 @@ mod tests {
             "preflight: error: customresourcedefinitions is forbidden: User \"x\" cannot list",
             "preflight failed: exec: \"haproxy\": executable file not found in $PATH",
             "Error: unknown flag: --schema-dir in preflight",
+            "Error: preflight: validation tests: signal: killed",
+            "preflight: error reading CRDs: etcdserver: request timed out",
+            "preflight: failed: net/http: request canceled (Client.Timeout exceeded while awaiting headers)",
+            "preflight: error: the server was unable to return a response in the time allotted",
+            "preflight failed: Internal error occurred: failed calling webhook",
             "something went wrong",
             "it is not known",
         ] {

@@ -27,6 +27,7 @@ pub fn application(object: &Value, chart: &str) -> State {
             .is_none()
             .then(|| view.tried().version())
             .flatten(),
+        attempt: Some(view.tried().revisions().join(" ")).filter(|all| !all.trim().is_empty()),
         wanted: view.spec.wanted(),
         message: told.0,
         at: told.1.map(str::to_owned),

@@ -42,6 +42,9 @@ pub fn helm_release(object: &Value) -> State {
         .map(|written| without_digest(written).to_owned());
     State {
         attempted,
+        attempt: status["lastAttemptedConfigDigest"]
+            .as_str()
+            .map(str::to_owned),
         wanted: object["spec"]["chart"]["spec"]["version"]
             .as_str()
             .map(str::to_owned),

@@ -28,6 +28,8 @@ pub struct JobState {
     pub pod: Option<String>,
     /// The container in it.
     pub container: Option<String>,
+    /// What the kubelet kept of its last words; a log has more.
+    pub message: Option<String>,
 }
 
 /// How a Job ended.
@@ -77,6 +79,9 @@ pub fn job(job: &Value, pods: &[Value]) -> JobState {
         container: counts
             .filter(|_| has_log)
             .map(|end| end.container.to_owned()),
+        message: counts
+            .filter(|end| has_log && !end.message.is_empty())
+            .map(|end| end.message.to_owned()),
         state,
     }
 }

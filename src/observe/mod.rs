@@ -17,6 +17,8 @@ pub struct State {
     /// The version that the phase and the message are about, without a digest (see [`without_digest`]). Nothing where none was tried, or where what is told failed
     /// before a version was tried (a chart that can't be had, say): an older attempt isn't meant then.
     pub attempted: Option<String>,
+    /// What tells that attempt from another one of the same version: a digest of its values, or the commits that it was made from.
+    pub attempt: Option<String>,
     /// The version in the live spec, as written: maybe a range, or a branch. Nothing where the spec has none (a
     /// `chartRef`: the version stands in another object).
     pub wanted: Option<String>,

@@ -56,9 +56,62 @@ fn of_several_jobs_the_one_that_judges_counts() {
         "{said}"
     );
     let (job, pods) = recorded("job-rejected");
-    env.write("log", &list(&[&[other, job][..], &pods].concat()));
+    env.write("log", &list(&[&[other, job.clone()][..], &pods].concat()));
     let done = recover(&env, &LOG);
     assert!(body(&done).contains("pre-rollout"), "{}", body(&done));
+    // Of another release: nothing says which is meant.
+    let mut another = job.clone();
+    another["metadata"]["namespace"] = json!("edge");
+    another["metadata"]["uid"] = job["metadata"]["uid"].clone();
+    env.write("log", &list(&[&[another, job][..], &pods].concat()));
+    let said = refused(&env, 3, &LOG);
+    assert!(said.contains("edge/haptic-haptic-pre-rollout"), "{said}");
+}
+
+#[test]
+fn the_guards_sentence_is_read_however_it_is_written() {
+    let guard = "chart version mismatch: this image embeds chart 0.2.1 but the release being installed is chart 0.2.1+f936452fecaa.";
+    let colours = guard.replace("0.2.1", "\u{1b}[1m0.2.1\u{1b}[0m");
+    let (job, mut pods) = recorded("job-rejected");
+    for pod in &mut pods {
+        let ended = &mut pod["status"]["containerStatuses"][0]["state"]["terminated"];
+        ended["message"] = json!(guard);
+    }
+    let texts = [
+        guard.to_owned(),
+        format!("level=ERROR err=\"{guard}\\nSee docs\"\n"),
+        json!({"level": "ERROR", "err": format!("{guard}\nSee docs")}).to_string(),
+        colours,
+        list(&[&[job][..], &pods].concat()),
+    ];
+    for text in texts {
+        let env = scaffold("flux-cluster", &["--chart-source", "oci-repository"]);
+        env.write("log", &text);
+        let recover = ["-C", "repo", "recover", "--dry-run"];
+        let run = env.run(&[&recover[..], &LOG].concat());
+        let said = run.stdout + &run.stderr;
+        assert!(said.contains("f936452fecaa"), "{text}: {said}");
+        assert!(
+            !said.contains("an image tag in the values was left behind"),
+            "{text}: {said}"
+        );
+        assert!(!said.contains('\u{1b}'), "{text}: {said}");
+    }
+}
+
+#[test]
+fn secrets_of_a_log_in_utf_16_are_hidden_too() {
+    let env = scaffold("flux-cluster", &[]);
+    let log = format!("\u{feff}{REASON}\ndataplane_password: hunter2\n");
+    let bytes: Vec<u8> = log.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(env.path("log"), bytes).expect("writes");
+    let done = recover(&env, &LOG);
+    assert_eq!(done["rejection"]["reason"], REASON);
+    assert!(
+        body(&done).contains("dataplane_password: (hidden)"),
+        "{}",
+        body(&done)
+    );
 }
 
 #[test]
@@ -136,6 +189,20 @@ fn the_same_log_is_evidence_once() {
     // The pin is at 0.2.2 now, and the log still tells of 0.2.1.
     let again = env.expect(0, &with_log);
     assert!(again.stdout.contains("nothing to do"), "{}", again.stdout);
+    assert!(
+        again.stderr.contains("the same text of 0.2.1"),
+        "{}",
+        again.stderr
+    );
+    // What came after it may be refused in the same words.
+    let asked = env.expect(2, &[&with_log[..], &["--to", "0.3.x"]].concat());
+    assert!(
+        asked.stderr.contains("Git proposes 0.2.2"),
+        "{}",
+        asked.stderr
+    );
+    let named = ["--rejected", "0.2.2", "--to", "0.3.x"];
+    env.expect(0, &[&with_log[..], &named].concat());
 }
 
 #[test]

@@ -208,6 +208,9 @@ fn what_was_written_is_told_although_the_cluster_goes_away() {
 #[test]
 fn what_was_written_is_followed_and_the_old_job_says_nothing_of_it() {
     let (env, cluster) = rejecting();
+    let mut release = upgrade_failed(FAILED_HOOK);
+    release["status"]["lastAttemptedConfigDigest"] = json!("sha256:of-the-old-values");
+    cluster.put(FLUX, [release]);
     // The commit is made after the Job has failed.
     let env = env.var("GIT_COMMITTER_DATE", MERGED);
     let more = ["--rejected", "0.2.1", "--values", "fix.yaml"];
@@ -215,6 +218,14 @@ fn what_was_written_is_followed_and_the_old_job_says_nothing_of_it() {
     assert!(done["changes"][0]["commit"].is_string(), "{done}");
     assert_eq!(done["rejection"]["reason"], REASON);
     assert_eq!(done["watch"]["outcome"], "gave-up", "{done}");
+    // Until it is merged the controller goes on to try what stands there: a later Job says nothing of the corrected values either.
+    put_job_of(&cluster, "2026-12-02T00:00:00Z", REASON);
+    let seen = watch(&env, 1, &["--timeout", "1s"]).json();
+    let why = seen["watch"]["why"].to_string();
+    assert!(
+        why.contains("the corrected values haven't come yet"),
+        "{why}"
+    );
     only_reads(&cluster);
 }
 

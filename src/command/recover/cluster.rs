@@ -4,12 +4,14 @@ use anyhow::Result;
 use semver::Version;
 use serde_json::Value;
 
+use super::evidence::is_of;
 use super::units::{Standing, Unit};
 use super::verdict::Verdict;
 use super::{Facts, Run};
 use crate::cluster::{Cluster, Resource};
 use crate::error::{Problem, Report};
 use crate::haptic;
+use crate::haptic::names::CRD_UPGRADE_COMPONENT;
 use crate::haptic::rejection::names;
 use crate::observe::job::{JobPhase, JobState, job};
 use crate::observe::{JobName, Phase, State, argo, flux};
@@ -17,6 +19,8 @@ use crate::plan::recover::Rejection;
 use crate::plan::release_values::{Controller, Described, Owner};
 use crate::ui::Ui;
 
+/// How the Job that judges is called, unless its name is too long.
+const PRE_ROLLOUT: &str = "-pre-rollout";
 /// So many lines of a log are asked for.
 const MOST_LINES: u32 = 400;
 
@@ -34,7 +38,8 @@ pub(super) struct Seat {
     pub(super) owner: Owner,
     pub(super) release: String,
     pub(super) namespace: String,
-    pub(super) values: Value,
+    /// Its values, where all of them are known.
+    pub(super) values: Option<Value>,
 }
 
 /// A release as it was found.
@@ -51,6 +56,8 @@ pub(super) struct View {
     pub(super) job: Option<(JobName, JobState)>,
     /// The end of its log.
     pub(super) log: Option<String>,
+    /// Whether what has its name is the hook of the CRDs: long names are cut to the same one.
+    pub(super) is_of_crds: bool,
 }
 
 impl Seat {
@@ -81,7 +88,27 @@ impl Seat {
             },
             release: described.release.clone(),
             namespace: described.namespace.clone(),
-            values: described.values.clone().unwrap_or_default(),
+            values: described.values.clone(),
+        }
+    }
+
+    /// The Job by which HAPTIC judges it. Where not all of its values are known, its name may be another one: then that which the controller names counts.
+    pub(super) fn judge(&self, failed: &[JobName]) -> JobName {
+        let values = self.values.clone().unwrap_or_default();
+        let own = JobName {
+            namespace: Some(self.namespace.clone()),
+            name: names(&self.release, &self.namespace, &values).pre_rollout_job,
+        };
+        if self.values.is_some() || failed.iter().any(|one| one.name == own.name) {
+            return own;
+        }
+        let named = failed.iter().find(|one| one.name.ends_with(PRE_ROLLOUT));
+        match named {
+            Some(named) => JobName {
+                name: named.name.clone(),
+                ..own
+            },
+            None => own,
         }
     }
 
@@ -142,6 +169,7 @@ pub(super) fn view(cluster: &Cluster, seat: &Seat, chart: &str) -> Result<Option
         is_elsewhere: *controller == Controller::Argo && is_elsewhere(&object),
         job: None,
         log: None,
+        is_of_crds: false,
     };
     if *controller == Controller::Argo {
         view.hook_says = argo::hook_says(&object, view.judge(chart).map(|one| one.name).as_deref());
@@ -183,11 +211,7 @@ impl View {
         if chart != haptic::CHART {
             return self.state.jobs.first().cloned();
         }
-        let seat = &self.seat;
-        Some(JobName {
-            namespace: Some(seat.namespace.clone()),
-            name: names(&seat.release, &seat.namespace, &seat.values).pre_rollout_job,
-        })
+        Some(self.seat.judge(&self.state.jobs))
     }
 
     /// Looks at it, and at its log where it refused something.
@@ -200,11 +224,16 @@ impl View {
         let Some(object) = cluster.object(&Resource::JOB, &namespace, &name.name)? else {
             return Ok(());
         };
+        if chart == haptic::CHART && is_of(CRD_UPGRADE_COMPONENT, &object) {
+            self.is_of_crds = true;
+            return Ok(());
+        }
         let selector = format!("job-name={}", name.name);
         let pods = cluster.objects(&Resource::POD, Some(&namespace), Some(&selector))?;
         let state = job(&object, &pods.unwrap_or_default());
         if let (JobPhase::Rejected, Some(pod)) = (&state.state, &state.pod) {
-            self.log = cluster.log(&namespace, pod, state.container.as_deref(), MOST_LINES)?;
+            let log = cluster.log(&namespace, pod, state.container.as_deref(), MOST_LINES)?;
+            self.log = log.or_else(|| state.message.clone());
         }
         self.job = Some((
             JobName {

@@ -19,7 +19,7 @@ use crate::haptic;
 use crate::haptic::names::{
     COMPONENT_LABEL, CRD_UPGRADE_COMPONENT, EXPECTED_VERSION_VARIABLE, PRE_ROLLOUT_COMPONENT,
 };
-use crate::haptic::rejection::{cause, installed, tells_failure, without_digest};
+use crate::haptic::rejection::{cause, circumstance, installed, tells_failure, without_digest};
 use crate::haptic::verdict_words::not_a_verdict;
 use crate::model::range::lenient_version;
 use crate::observe::job::{JobPhase, job};
@@ -78,7 +78,9 @@ impl Log {
             (files::read_stdin_log()?, "standard input".to_owned())
         } else {
             let path = folder.join(path);
-            (files::read_log(&path)?, format!("`{}`", path.display()))
+            // Where it lies is nobody's business who reads the request.
+            let name = path.file_name().unwrap_or_default();
+            (files::read_log(&path)?, format!("`{}`", name.display()))
         };
         if text.trim().is_empty() {
             return Err(Problem::invalid(format!("{name} is empty: it says of no rejection"))
@@ -136,6 +138,18 @@ impl Log {
             .collect();
         // Of several the one that said no.
         judges.sort_by_key(|one| job(one, &pods).state != JobPhase::Rejected);
+        let said_no = judges
+            .iter()
+            .filter(|one| job(one, &pods).state == JobPhase::Rejected);
+        let said_no: Vec<String> = said_no.map(|one| place(one)).collect();
+        if said_no.len() > 1 {
+            return Err(Problem::invalid(format!(
+                "{name} has several Jobs that have failed, and nothing says which of them is meant: {}",
+                said_no.join(", ")
+            ))
+            .hint("give the one that is meant: kubectl get job NAME -n NAMESPACE -o yaml")
+            .into());
+        }
         let Some(found) = judges.first() else {
             let object = title(first);
             let what = match is_of(CRD_UPGRADE_COMPONENT, first) {
@@ -160,12 +174,23 @@ impl Log {
             .hint(next_step(&state.state))
             .into());
         }
+        let says = state.message.unwrap_or_default();
+        if let Some(line) = circumstance(&redact(&says)) {
+            return Err(Problem::invalid(format!(
+                "the Job `{object}` in {name} is no rejection: it came to no verdict: {line}"
+            ))
+            .hint("mend that, and the controller tries again")
+            .into());
+        }
         let version = state.expected_version.as_deref().map(without_digest);
         Ok(Self {
             version: version.and_then(lenient_version),
             how: format!("the Job `{object}` in {name} failed"),
             date: state.finished.or(date),
-            text: String::new(),
+            // Its last words may be of something else.
+            text: Some(says)
+                .filter(|says| tells_failure(says))
+                .unwrap_or_default(),
         })
     }
 
@@ -195,8 +220,21 @@ impl Log {
     }
 }
 
+/// A Job with its namespace.
+fn place(job: &Value) -> String {
+    let said = |key: &str| {
+        job.pointer(&format!("/metadata/{key}"))
+            .and_then(Value::as_str)
+    };
+    let name = said("name").unwrap_or_default();
+    match said("namespace") {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
 /// Whether a Job is this part of the chart, by its label.
-fn is_of(component: &str, job: &Value) -> bool {
+pub(super) fn is_of(component: &str, job: &Value) -> bool {
     let labels = job.pointer("/metadata/labels");
     let label = labels.and_then(|labels| labels.get(COMPONENT_LABEL));
     label.and_then(Value::as_str) == Some(component)

@@ -36,7 +36,7 @@ impl Run<'_> {
             let seen = cluster::look(self, facts, context, ui)?;
             return match seen {
                 cluster::Seen::Rejected(rejection, unit) => {
-                    agree(given.as_ref(), &rejection, "the cluster")?;
+                    agree(given.as_ref(), &rejection.version, "the cluster")?;
                     Ok(Some((*rejection, Some(unit))))
                 }
                 cluster::Seen::Live(version) => {
@@ -51,10 +51,6 @@ impl Run<'_> {
             };
         }
         if let Some(log) = log {
-            let said = log
-                .version
-                .clone()
-                .or_else(|| by_evidence(facts, log.digest().as_deref()));
             if !log.tells_failure() && given.is_none() {
                 return Err(Problem::invalid(
                     "no verdict of preflight stands in the log, so nothing was rejected as far as it goes",
@@ -62,18 +58,21 @@ impl Run<'_> {
                 .hint("take the log of the Job that failed; or say so: `--rejected VERSION`")
                 .into());
             }
-            let is_named = said.is_some() || given.is_some();
-            let version = match said.or_else(|| given.clone()) {
-                Some(version) => version,
-                None => self.proposed(facts)?,
-            };
-            let mut rejection = log.rejection(version);
-            if !is_named {
-                rejection.how.push_str(
-                    "; it names no version, and this is the highest that the pin has had",
-                );
+            if let Some(said) = &log.version {
+                agree(given.as_ref(), said, "the log")?;
             }
-            agree(given.as_ref(), &rejection, "the log")?;
+            let known = || self.by_evidence(facts, log.digest().as_deref(), ui);
+            let said = log.version.clone().or_else(|| given.clone()).or_else(known);
+            let rejection = match said {
+                Some(version) => log.rejection(version),
+                None => {
+                    let mut rejection = log.rejection(self.proposed(facts)?);
+                    rejection.how.push_str(
+                        "; it names no version, and this is the highest that the pin has had",
+                    );
+                    rejection
+                }
+            };
             self.check_known(facts, &rejection.version)?;
             return Ok(Some((rejection, None)));
         }
@@ -88,6 +87,29 @@ impl Run<'_> {
         };
         self.confirm(facts, &proposed)?;
         Ok(Some((proposed, None)))
+    }
+
+    /// What the repository's files remember with this digest: the same log is evidence once. What came after that version may be refused in the same words, so
+    /// who asks for more than that has to say which one is meant.
+    fn by_evidence(&self, facts: &Facts<'_>, digest: Option<&str>, ui: &mut Ui) -> Option<Version> {
+        let all = facts.found.policies.iter().filter_map(|(path, text)| {
+            let recorded = recorded::parse(text, path.as_str()).ok()?;
+            Some(recorded.rejected)
+        });
+        let known = all
+            .flatten()
+            .find(|one| one.evidence.is_some() && one.evidence.as_deref() == digest)?;
+        let version = lenient_version(&known.version)?;
+        let is_above = |unit: &Unit| unit.standing(&version) == Standing::Above;
+        if facts.units.iter().all(is_above) {
+            if self.arguments.to.is_some() || self.arguments.values.is_some() {
+                return None;
+            }
+            ui.warn(&format!(
+                "the repository remembers the same text of {version}, which isn't pinned any more; where it is of another version: `--rejected VERSION`"
+            ));
+        }
+        Some(version)
     }
 
     /// What Git says of a log that names no version: the only one that it can be, or else one that somebody says yes to.
@@ -106,8 +128,13 @@ impl Run<'_> {
             let highest = unit.highest();
             highest.is_some_and(|one| one.version.cmp_precedence(&proposed.version).is_eq())
         };
+        // A range has moved on by itself.
+        let is_open = |unit: &Unit| unit.version().is_none();
         // A log may be of another environment, or of the version before a recovery.
-        if !facts.units.iter().all(is_it) || remembers(facts, &proposed.version) {
+        if !facts.units.iter().all(is_it)
+            || facts.units.iter().any(is_open)
+            || remembers(facts, &proposed.version)
+        {
             self.confirm(facts, &proposed)?;
         }
         Ok(proposed.version)
@@ -192,18 +219,6 @@ impl Run<'_> {
 /// Whether the repository remembers that this version was rejected.
 fn remembers_it(facts: &Facts<'_>, version: &Version) -> bool {
     facts.rule(&facts.units[0]).rejection(version).is_some()
-}
-
-/// What the repository's files remember with this digest: the same log is evidence once.
-fn by_evidence(facts: &Facts<'_>, digest: Option<&str>) -> Option<Version> {
-    let all = facts.found.policies.iter().filter_map(|(path, text)| {
-        let recorded = recorded::parse(text, path.as_str()).ok()?;
-        Some(recorded.rejected)
-    });
-    let known = all
-        .flatten()
-        .find(|one| one.evidence.is_some() && one.evidence.as_deref() == digest)?;
-    lenient_version(&known.version)
 }
 
 /// Whether the repository remembers a rejection of something lower: then what runs came after it.
@@ -399,17 +414,14 @@ fn minus<'t>(text: &'t str, other: &str) -> Vec<&'t str> {
 }
 
 /// Evidence and what somebody says have to be about one version.
-fn agree(given: Option<&Version>, rejection: &Rejection, who: &str) -> Result<(), Problem> {
+fn agree(given: Option<&Version>, said: &Version, who: &str) -> Result<(), Problem> {
     match given {
-        Some(given) if given.cmp_precedence(&rejection.version).is_ne() => {
-            Err(Problem::invalid(format!(
-                "{who} says that {} was rejected, and `--rejected` says {given}",
-                rejection.version
-            ))
-            .hint(format!(
-                "leave `--rejected {given}` out, or give evidence of that version"
-            )))
-        }
+        Some(given) if given.cmp_precedence(said).is_ne() => Err(Problem::invalid(format!(
+            "{who} says that {said} was rejected, and `--rejected` says {given}"
+        ))
+        .hint(format!(
+            "leave `--rejected {given}` out, or give evidence of that version"
+        ))),
         _ => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use super::cluster::View;
 use super::evidence::{digest_of, next_step, not_a_rejection, tail_of};
 use crate::error::Problem;
 use crate::haptic;
-use crate::haptic::rejection::{cause, circumstance, names};
+use crate::haptic::rejection::{cause, circumstance};
 use crate::model::range::lenient_version;
 use crate::model::text::one_line;
 use crate::observe::job::{JobPhase, JobState};
@@ -181,8 +181,9 @@ impl View {
     /// A hook failed, and its Job isn't there any more, or lies in another cluster: the controller's word is what there is.
     fn without_job(&self, chart: &str) -> Verdict {
         let seat = &self.seat;
-        let judge = names(&seat.release, &seat.namespace, &seat.values).pre_rollout_job;
-        let is_other = |one: &&JobName| chart == haptic::CHART && one.name != judge;
+        let judge = seat.judge(&self.state.jobs).name;
+        let is_other =
+            |one: &&JobName| chart == haptic::CHART && (self.is_of_crds || one.name != judge);
         let all_other =
             !self.state.jobs.is_empty() && self.state.jobs.iter().all(|one| is_other(&one));
         let says = self.hook_says.as_deref().unwrap_or(&self.state.message);

@@ -163,8 +163,12 @@ impl Run<'_> {
             chart: chart_name(facts),
             since: self.changed(facts, unit)?,
             wanted,
+            before: None,
             told: String::new(),
         };
+        if !corrections(facts, unit)?.is_empty() {
+            follower.note_before()?;
+        }
         let end = follower.follow(limit, ui)?;
         Ok((follower.wanted, end))
     }
@@ -173,12 +177,7 @@ impl Run<'_> {
     /// version from before is of what they were. 0 where the version came last.
     fn changed(&self, facts: &Facts<'_>, unit: &Unit) -> Result<i64> {
         let mut last = 0;
-        // Read anew: this run may have made one. On a branch that brings no version values are corrected.
-        let all = recoveries(facts.repository, facts.base)?;
-        let key = facts.key(unit);
-        let own = (key.as_str(), facts.other_base.as_deref());
-        let is_own = |one: &&OldOffer| one.key_and_base() == own && one.versions.is_empty();
-        for recovery in all.iter().filter(is_own) {
+        for recovery in corrections(facts, unit)? {
             let tip = facts.repository.find_commit(recovery.tip);
             last = last.max(tip.map_or(0, |tip| tip.time().seconds()));
         }
@@ -249,6 +248,15 @@ impl Run<'_> {
     }
 }
 
+/// The recoveries of a unit that aren't merged and bring no version: values are corrected there. Read anew, since this run may have made one.
+fn corrections(facts: &Facts<'_>, unit: &Unit) -> Result<Vec<OldOffer>> {
+    let all = recoveries(facts.repository, facts.base)?;
+    let key = facts.key(unit);
+    let own = (key.as_str(), facts.other_base.as_deref());
+    let is_own = |one: &OldOffer| one.key_and_base() == own && one.versions.is_empty();
+    Ok(all.into_iter().filter(is_own).collect())
+}
+
 /// One release that is followed, in each cluster of its stage.
 struct Follower {
     cluster: Cluster,
@@ -257,10 +265,24 @@ struct Follower {
     wanted: Version,
     /// When what is deployed changed last.
     since: i64,
+    /// What was tried at the first look, where that is what is to be corrected: a rejection of it is none of what comes.
+    before: Option<Vec<(Seat, String)>>,
     told: String,
 }
 
 impl Follower {
+    /// Notes what was tried so far.
+    fn note_before(&mut self) -> Result<()> {
+        let mut before = Vec::new();
+        for seat in &self.seats {
+            let view = view(&self.cluster, seat, &self.chart)?;
+            let attempt = view.and_then(|view| view.state.attempt);
+            before.extend(attempt.map(|attempt| (seat.clone(), attempt)));
+        }
+        self.before = Some(before);
+        Ok(())
+    }
+
     fn follow(&mut self, limit: Duration, ui: &mut Ui) -> Result<End> {
         let begun = Instant::now();
         let mut is_first = true;
@@ -315,6 +337,8 @@ impl Follower {
             Verdict::Live(live) if live.cmp_precedence(wanted).is_lt() => {
                 Err(format!("{live} is live, and {wanted} hasn't come yet"))
             }
+            // What another cluster has isn't seen from here: the controller's word counts.
+            Verdict::Live(live) if view.is_elsewhere => Ok(End::Live(live)),
             Verdict::Live(live) => match self.unconverged(&view.seat)? {
                 Some(why) => Err(why),
                 None => Ok(End::Live(live)),
@@ -329,6 +353,10 @@ impl Follower {
                     rejection.version
                 ))
             }
+            Verdict::Rejected(rejection) if self.is_before(view) => Err(format!(
+                "{} was rejected as it stands, and the corrected values haven't come yet",
+                rejection.version
+            )),
             Verdict::Rejected(rejection) if self.is_old(&rejection) => Err(format!(
                 "{} was rejected before its files changed last, and hasn't been tried again yet",
                 rejection.version
@@ -340,6 +368,14 @@ impl Follower {
             Verdict::Rejected(rejection) => Ok(End::Rejected(rejection)),
             Verdict::Not(problem) => Err(problem.message),
         })
+    }
+
+    /// Whether what was tried is what was tried at the first look.
+    fn is_before(&self, view: &View) -> bool {
+        let owner = &view.seat.owner;
+        let attempt = view.state.attempt.as_deref();
+        let mut before = self.before.iter().flatten();
+        before.any(|(seat, before)| seat.owner == *owner && attempt == Some(before))
     }
 
     /// Whether a rejection is of what the files said before they changed last.
@@ -371,7 +407,6 @@ impl Follower {
         }
         let namespace = Some(seat.namespace.as_str());
         let selector = format!("app.kubernetes.io/instance={}", seat.release);
-        // An Application may be for another cluster, whose objects aren't seen from here.
         let all = |resource: &Resource, selector: Option<&str>| {
             let found = self.cluster.objects(resource, namespace, selector)?;
             anyhow::Ok(found.unwrap_or_default())
