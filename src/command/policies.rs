@@ -100,11 +100,13 @@ impl Policies {
         for recovery in &all {
             let tree = GitTree::of(repository, Some(recovery.tip))?;
             for path in &recovery.paths {
-                let path = RepoPath::parse(path)?;
-                let text = is_policy(&path)
-                    .then(|| read_text(&tree, &path))
-                    .transpose()?;
-                if let Some(text) = text.flatten() {
+                // People may have put anything there.
+                let Ok(path) = RepoPath::parse(path) else {
+                    continue;
+                };
+                if is_policy(&path)
+                    && let Ok(Some(text)) = read_text(&tree, &path)
+                {
                     self.also_rejected(&text, path.as_str());
                 }
             }

@@ -211,6 +211,10 @@ fn remote_tips<'r>(repository: &'r Repository, branch: &str) -> Result<Vec<git2:
 pub struct OldOffer {
     /// Its branch.
     pub branch: String,
+    /// The remotes that are known to have it there.
+    pub remotes: Vec<String>,
+    /// Whether it is a branch here.
+    pub is_local: bool,
     /// Its commit.
     pub tip: Oid,
     /// What it is about.
@@ -234,6 +238,18 @@ impl OldOffer {
             Some((key, base)) => (key, Some(base)),
             None => (&self.key, None),
         }
+    }
+
+    /// The commands that take it away everywhere where it is known to be.
+    pub fn take_away(&self) -> String {
+        let local = format!("git branch -D {}", self.branch);
+        let remote = |one: &String| format!("git push {one} --delete {}", self.branch);
+        let local = self.is_local.then_some(local);
+        let all: Vec<String> = local
+            .into_iter()
+            .chain(self.remotes.iter().map(remote))
+            .collect();
+        all.join(" and ")
     }
 
     /// Whether it may be for a branch: one that names none is for the default one, which isn't known without a remote.
@@ -315,6 +331,8 @@ pub(super) fn described(
     }
     Ok(Some(OldOffer {
         branch: branch.to_owned(),
+        remotes: Vec::new(),
+        is_local: true,
         tip: tip.id(),
         key: trailer(own, KEY_TRAILER).unwrap_or_default(),
         versions: trailers(own, VERSION_TRAILER),

@@ -26,10 +26,23 @@ pub fn recoveries(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
             let Some(at) = name.find(OFFERS) else {
                 continue;
             };
+            let remote = name[..at].strip_prefix("refs/remotes/");
+            let remote = remote.map(|remote| remote.trim_end_matches('/').to_owned());
+            let known = found.iter_mut().find(|one| one.tip == tip.id());
+            if let Some(known) = known {
+                known.remotes.extend(remote);
+                continue;
+            }
             let is_merged = tip.id() == base || descends(repository, base, tip.id());
-            let is_known = found.iter().any(|one| one.tip == tip.id());
-            if !is_merged && !is_known {
-                found.extend(recovery(repository, base, &name[at..], &tip)?);
+            if is_merged {
+                continue;
+            }
+            if let Some(new) = recovery(repository, base, &name[at..], &tip)? {
+                found.push(OldOffer {
+                    is_local: remote.is_none(),
+                    remotes: remote.into_iter().collect(),
+                    ..new
+                });
             }
         }
     }

@@ -240,6 +240,70 @@ fn a_closed_recovery_is_a_no_to_just_that() {
 }
 
 #[test]
+fn what_people_closed_comes_with_nothing_else_again() {
+    let text = flux("haptic", "haptic", "0.2.1", "  values:\n    replicas: 2\n");
+    let env = by_hand(&[("haptic.yaml", &text)]);
+    with_remote(&env);
+    let open = ["--open", "--forge", "local"];
+    forward(&env, &[&["--to", "0.2.2"], &open[..]].concat());
+    put_state(&env, 1, "closed");
+    env.write("fix.yaml", "replicas: 3\n");
+    let values = [
+        "--rejected",
+        "0.2.1",
+        "--values",
+        "fix.yaml",
+        "--versions",
+        "versions.yaml",
+    ];
+    let done = recover(&env, &[&values[..], &open].concat());
+    assert_eq!(done["chosen"]["version"], json!(null), "{done}");
+    let made = changed(&env, branch(&done));
+    assert!(
+        !made
+            .iter()
+            .any(|line| line.contains("+") && line.contains("0.2.2")),
+        "{made:?}"
+    );
+}
+
+#[test]
+fn whatever_people_put_on_a_recovery_stops_nothing() {
+    let env = by_hand(&[("haptic.yaml", &flux("haptic", "haptic", "0.2.1", ""))]);
+    env.git(".", &["init", "-q", "--bare", "up.git"]);
+    env.git("repo", &["remote", "add", "up", "../up.git"]);
+    let done = forward(&env, &["--to", "0.2.2"]);
+    env.git("repo", &["checkout", "-q", branch(&done)]);
+    std::fs::create_dir_all(env.path("repo/other")).expect("a folder");
+    let policy = env.path("repo/other/.haptic-scaffold.yaml");
+    std::fs::write(policy, b"rejected: \xff\n").expect("writes");
+    commit(&env, &[("docs/why?.md", "Why?\n")]);
+    env.git("repo", &["push", "-q", "up", branch(&done)]);
+    env.git("repo", &["checkout", "-q", "main"]);
+    let waits = upgrade(&env, "repo", &[]);
+    let kept = waits["not_moved"].to_string();
+    // What takes it away is said for where it is.
+    assert!(kept.contains("git branch -D haptic-scaffold/recover-haptic and git push up --delete haptic-scaffold/recover-haptic,"), "{waits}");
+    env.git("repo", &["branch", "-qD", branch(&done)]);
+    let kept = upgrade(&env, "repo", &[])["not_moved"].to_string();
+    assert!(
+        kept.contains("any more: git push up --delete haptic-scaffold/recover-haptic,"),
+        "{kept}"
+    );
+    recover(
+        &env,
+        &[
+            "--rejected",
+            "0.2.1",
+            "--versions",
+            "versions.yaml",
+            "--to",
+            "0.2.2",
+        ],
+    );
+}
+
+#[test]
 fn one_of_several_clusters_with_the_rejected_version_is_enough() {
     let policy = "upgrade:\n  environments:\n    - {name: staging, paths: [staging]}\n    - {name: prod, paths: [eu, us]}\n";
     let env = by_hand(&[

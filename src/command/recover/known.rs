@@ -268,11 +268,13 @@ fn rejected_by(facts: &Facts<'_>, recovery: &OldOffer) -> Result<Vec<Rejected>> 
     let tree = GitTree::of(facts.repository, Some(recovery.tip))?;
     let mut all = Vec::new();
     for path in &recovery.paths {
-        let path = RepoPath::parse(path)?;
-        let text = is_policy(&path)
-            .then(|| read_text(&tree, &path))
-            .transpose()?;
+        // People may have put anything there.
+        let Ok(path) = RepoPath::parse(path) else {
+            continue;
+        };
+        let text = is_policy(&path).then(|| read_text(&tree, &path).ok());
         let recorded = text
+            .flatten()
             .flatten()
             .and_then(|text| recorded::parse(&text, path.as_str()).ok());
         all.extend(recorded.into_iter().flat_map(|recorded| recorded.rejected));
@@ -323,10 +325,7 @@ pub(super) fn takes_nothing_back(
                     recovery.branch
                 ))
                 .hint("give what it was made with again (`--values`, `--others`), so that one change has all of it")
-                .hint(format!(
-                    "or merge it first; or take it away: git branch -D {0}, and where it was pushed: git push origin :{0}",
-                    recovery.branch
-                ))
+                .hint(format!("or merge it first; or take it away: {}", recovery.take_away()))
                 .into());
             }
         }
@@ -363,8 +362,8 @@ pub(super) fn is_alone(facts: &Facts<'_>, units: &[&Unit], change: &Change) -> R
         other.branch, pin.file, pin.line
     ))
     .hint(format!(
-        "merge it first; or take it away: git branch -D {0}, and where it was pushed: git push origin :{0}",
-        other.branch
+        "merge it first; or take it away: {}",
+        other.take_away()
     ))
     .into())
 }

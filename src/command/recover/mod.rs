@@ -178,8 +178,19 @@ impl<'a> Run<'a> {
         let config = self.common.config.as_ref();
         let config = config.map(|file| self.world.folder.join(file));
         let mut policies = Policies::read(&found.policies, config.as_deref())?;
-        let recoveries = policies.with_recoveries(repository, base)?;
+        let mut recoveries = policies.with_recoveries(repository, base)?;
         let policies = policies;
+        let opens = arguments.deliver.open;
+        let mut delivery = match delivery {
+            Some(delivery) => {
+                Some(delivery.opening(repository, policies.requests.clone(), opens, ui)?)
+            }
+            None => None,
+        };
+        // What people closed says what was rejected, and moves nothing.
+        if let Some(delivery) = &mut delivery {
+            delivery.keep_awaited(&mut recoveries)?;
+        }
         tell_uncommitted(repository, &tree, &found.policies, ui);
         let (subject, release) = subject(&tree, &found.joined, arguments.subject.as_deref())?;
         let look = Look {
@@ -228,15 +239,6 @@ impl<'a> Run<'a> {
         if let Some(why) = &chosen.why {
             ui.notice(why);
         }
-        let delivery = match delivery {
-            Some(delivery) => Some(delivery.opening(
-                repository,
-                policies.requests.clone(),
-                arguments.deliver.open,
-                ui,
-            )?),
-            None => None,
-        };
         let told = self.planned(&facts, (&rejection, &chosen), ui)?;
         let mut outcome = self.finish(target, &facts, (&rejection, told), delivery, ui)?;
         if arguments.watch && outcome.problem.is_none() && !self.common.dry_run {

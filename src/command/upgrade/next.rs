@@ -124,8 +124,9 @@ impl Upgrade<'_, '_> {
         };
         let one = self.recoveries.iter().find(is_it)?;
         Some(format!(
-            "waits for its recovery, which isn't merged yet: {0} (if it was: git branch -D {0})",
-            one.branch
+            "waits for its recovery, which isn't merged yet: {} (if it isn't wanted any more: {}, which also forgets what it says was rejected)",
+            one.branch,
+            one.take_away()
         ))
     }
 
