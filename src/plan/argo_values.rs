@@ -49,6 +49,8 @@ pub(super) fn describe(
     let helm = source.get("helm").unwrap_or(&nothing);
     let mut values = Some(nothing.clone());
     let mut layers = Vec::new();
+    // Whether something that isn't known wins over the last layer.
+    let mut is_topped = false;
     for file in strings(helm, "valueFiles") {
         // `$ref/path` is a file of a repository, and here of this one; any other is the chart's own.
         let path = file.strip_prefix('$').and_then(|rest| rest.split_once('/'));
@@ -61,8 +63,12 @@ pub(super) fn describe(
             Some(part) => {
                 values = values.map(|values| merged(values, &part));
                 layers.extend(path.map(Layer::whole));
+                is_topped = false;
             }
-            None => values = None,
+            None => {
+                values = None;
+                is_topped = true;
+            }
         }
     }
     let object = helm.get("valuesObject").filter(|object| !object.is_null());
@@ -74,7 +80,7 @@ pub(super) fn describe(
         (None, None) => Some(nothing.clone()),
     };
     values = values.zip(own).map(|(values, own)| merged(values, &own));
-    if object.is_some() || written.is_some() || layers.is_empty() {
+    if object.is_some() || written.is_some() || layers.is_empty() || is_topped {
         let key = match written {
             Some(_) => "values",
             None => "valuesObject",
@@ -104,6 +110,7 @@ pub(super) fn describe(
         source: Form::Other,
         layers,
         overrides,
+        patched_in: None,
         values,
         pin: pin.clone(),
     }))

@@ -42,6 +42,14 @@ pub fn correct(tree: &dyn Tree, described: &Described, patch: &Value) -> Result<
         );
     };
     check_overrides(described, map)?;
+    if let Some(file) = &described.patched_in {
+        return Err(Problem::invalid(format!(
+            "`{file}` patches the values of the release `{}`, and isn't followed: a correction below it might change nothing",
+            described.release
+        ))
+        .hint(format!("correct them in `{file}` by hand, and merge that before the version: nothing was written"))
+        .into());
+    }
     let Some((top, below)) = described.layers.split_last() else {
         return Err(Problem::invalid(format!(
             "it isn't known where the values of the release `{}` stand",
@@ -71,6 +79,17 @@ pub fn correct(tree: &dyn Tree, described: &Described, patch: &Value) -> Result<
     }
     corrected.values = proven(tree, described, patch, &corrected)?;
     Ok(corrected)
+}
+
+/// The files in which a patch changes values of a release.
+pub fn places<'d>(described: &'d Described, patch: &Value) -> Vec<&'d RepoPath> {
+    // What is taken away goes wherever it stands.
+    let count = match removals(patch) {
+        Value::Null => 1,
+        _ => described.layers.len(),
+    };
+    let layers = described.layers.iter().rev().take(count);
+    layers.map(|layer| &layer.file).collect()
 }
 
 /// Edits one layer.

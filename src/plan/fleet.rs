@@ -75,6 +75,7 @@ pub(super) fn describe(tree: &dyn Tree, pin: &Pin) -> Result<Option<Described>> 
         source: Form::Other,
         layers,
         overrides: Vec::new(),
+        patched_in: None,
         values,
         pin: pin.clone(),
     }))

@@ -74,8 +74,7 @@ pub fn application(namespace: &str, name: &str) -> String {
 
 fn argo(tree: &dyn Tree, pin: &Pin, described: &Described) -> Result<Follow> {
     let owner = &described.owner;
-    let app = |name: &str| application(&owner.namespace, name);
-    let name = app(&owner.name);
+    let name = application(&owner.namespace, &owner.name);
     // What makes the Application out of a manifest has to see the new one first.
     let mut parents = Vec::new();
     each_object(
@@ -83,24 +82,31 @@ fn argo(tree: &dyn Tree, pin: &Pin, described: &Described) -> Result<Follow> {
         b"argoproj.io/",
         &|value| is_kind(value, "Application"),
         &mut |_, value| {
-            let folder = resolved(None, text(value, "/spec/source/path"));
-            let prefix = folder.filter(|folder| !folder.is_empty());
-            let prefix = prefix.map(|folder| format!("{folder}/"));
-            if prefix.is_some_and(|prefix| pin.file.as_str().starts_with(&prefix)) {
-                parents.push(text(value, "/metadata/name").to_owned());
+            let many = value.pointer("/spec/sources").and_then(Value::as_array);
+            let one = value.pointer("/spec/source");
+            let is_above = |source: &Value| {
+                let folder = resolved(None, text(source, "/path"));
+                let folder = folder.filter(|folder| !folder.is_empty());
+                let prefix = folder.map(|folder| format!("{folder}/"));
+                prefix.is_some_and(|prefix| pin.file.as_str().starts_with(&prefix))
+            };
+            if many.into_iter().flatten().chain(one).any(is_above) {
+                let said = |key: &str| text(value, key).to_owned();
+                parents.push((said("/metadata/namespace"), said("/metadata/name")));
             }
         },
     )?;
     // In a fleet each cluster has a parent of its own, which no manifest names.
     if pin.object.is_none() {
-        parents.extend(owner.name.strip_suffix("-release").map(str::to_owned));
+        let name = owner.name.strip_suffix("-release");
+        parents.extend(name.map(|name| (owner.namespace.clone(), name.to_owned())));
     }
     parents.sort();
     parents.dedup();
-    parents.retain(|parent| *parent != owner.name);
+    parents.retain(|(_, name)| *name != owner.name);
     let mut force: Vec<String> = parents
         .iter()
-        .map(|parent| format!("argocd app sync {}", app(parent)))
+        .map(|(namespace, name)| format!("argocd app sync {}", application(namespace, name)))
         .collect();
     force.push(format!("argocd app sync {name}"));
     Ok(Follow {
@@ -357,6 +363,16 @@ mod tests {
         assert_eq!(
             found.watch,
             ["argocd app wait cd/web --sync --health --timeout 900"]
+        );
+        // Applications may lie in any namespace, each in its own.
+        let root = root.replace("namespace: cd", "namespace: argocd").replace(
+            "source: {repoURL: https://git.example.org/x, path: apps}",
+            "sources: [{repoURL: https://git.example.org/x, path: other}, {repoURL: https://git.example.org/x, path: apps}]",
+        );
+        let found = followed(&[("apps/web.yaml", app), ("root.yaml", &root)]);
+        assert_eq!(
+            found.force,
+            ["argocd app sync root", "argocd app sync cd/web"]
         );
     }
 }

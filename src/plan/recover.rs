@@ -304,7 +304,8 @@ fn opening(recovery: &Recovery<'_>) -> String {
             .iter()
             .map(|kept| format!("not moved: {}: {}", kept.place, kept.why)),
     );
-    notes.extend(recovery.others.iter().cloned());
+    // What another release was refused for may be a text from elsewhere.
+    notes.extend(recovery.others.iter().map(|other| plain(other)));
     if !notes.is_empty() {
         text.push_str("\nTo know:\n\n");
         notes

@@ -65,6 +65,121 @@ fn half_of_the_values_is_nothing() {
 }
 
 #[test]
+fn what_a_kustomization_patches_is_a_part_of_the_release() {
+    let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: flux-system}\nspec: {chart: {spec: {chart: web, version: 1.0.0}}, values: {a: 1, b: 1}}\n";
+    let patch = "kind: HelmRelease\nmetadata: {name: web}\nspec: {values: {a: 2}}\n";
+    let with = |kustomization: &str, patch: &str| {
+        let files = [
+            ("k/web.yaml", release),
+            ("k/kustomization.yaml", kustomization),
+            ("k/patch.yaml", patch),
+        ];
+        let path = |path: &str| RepoPath::parse(path).unwrap();
+        let entry =
+            |(name, text): (&str, &str)| (path(name), Entry::File(text.as_bytes().to_vec()));
+        let tree = MapTree(files.into_iter().map(entry).collect());
+        let pin = look(&path("k/web.yaml"), release).pins.remove(0);
+        describe(&tree, &pin).unwrap().unwrap()
+    };
+    for list in [
+        "patches: [{path: patch.yaml}]",
+        "patchesStrategicMerge: [patch.yaml]",
+        "components: [.]\npatches: [{path: patch.yaml}]",
+    ] {
+        let found = with(&format!("resources: [web.yaml]\n{list}\n"), patch);
+        assert_eq!(found.values, Some(json!({"a": 2, "b": 1})), "{list}");
+        assert_eq!(found.layers.last().unwrap().file.as_str(), "k/patch.yaml");
+        assert_eq!(found.patched_in, None);
+    }
+    let operations = "- {op: replace, path: /spec/values/a, value: 2}\n";
+    for (list, patch) in [
+        (
+            "patches: [{path: patch.yaml, target: {kind: HelmRelease}}]",
+            patch,
+        ),
+        (
+            "patches: [{path: patch.yaml, target: {kind: HelmRelease}}]",
+            operations,
+        ),
+        (
+            "patchesJson6902: [{path: patch.yaml, target: {kind: HelmRelease, name: web}}]",
+            operations,
+        ),
+        (
+            "patches:\n- patch: |\n    kind: HelmRelease\n    metadata: {name: web}\n    spec: {values: {a: 2}}\n",
+            "",
+        ),
+        (
+            "patches:\n- target: {kind: HelmRelease}\n  patch: |\n    - {op: add, path: /spec/values/a, value: 2}\n",
+            "",
+        ),
+        (
+            "patchesStrategicMerge:\n- |\n  kind: HelmRelease\n  metadata: {name: web}\n  spec: {values: {a: 2}}\n",
+            "",
+        ),
+    ] {
+        let found = with(&format!("resources: [web.yaml]\n{list}\n"), patch);
+        assert_eq!(found.values, None, "{list}");
+        assert_eq!(found.patched_in.unwrap().as_str(), "k/kustomization.yaml");
+    }
+    // What changes no values is no matter.
+    for (list, patch) in [
+        (
+            "patches: [{path: patch.yaml, target: {kind: Deployment}}]",
+            operations,
+        ),
+        (
+            "patches: [{path: patch.yaml}]",
+            "kind: HelmRelease\nmetadata: {name: web}\nspec: {interval: 1h}\n",
+        ),
+        (
+            "patches:\n- target: {kind: HelmRelease}\n  patch: |\n    - {op: replace, path: /spec/chart/spec/version, value: 1.0.0}\n",
+            "",
+        ),
+    ] {
+        let found = with(
+            &format!("resources: [web.yaml]\nnamespace: lb\n{list}\n"),
+            patch,
+        );
+        assert_eq!(found.values, Some(json!({"a": 1, "b": 1})), "{list}");
+        assert_eq!(
+            (found.owner.namespace.as_str(), found.namespace.as_str()),
+            ("lb", "lb")
+        );
+    }
+}
+
+#[test]
+fn a_correction_goes_above_what_is_not_known() {
+    let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: flux-system}\nspec:\n  chart: {spec: {chart: web, version: 1.0.0}}\n  valuesFrom: [{kind: ConfigMap, name: v}, {kind: Secret, name: more}]\n";
+    let path = |path: &str| RepoPath::parse(path).unwrap();
+    let kustomization =
+        "resources: [web.yaml]\nconfigMapGenerator: [{name: v, files: [values.yaml]}]\n";
+    let top = |release: &str| {
+        let files = [
+            ("web.yaml", release),
+            ("kustomization.yaml", kustomization),
+            ("values.yaml", "a: 1\n"),
+        ];
+        let entry =
+            |(name, text): (&str, &str)| (path(name), Entry::File(text.as_bytes().to_vec()));
+        let tree = MapTree(files.into_iter().map(entry).collect());
+        let pin = look(&path("web.yaml"), release).pins.remove(0);
+        let found = describe(&tree, &pin).unwrap().unwrap();
+        found.layers.last().unwrap().file.to_string()
+    };
+    assert_eq!(top(release), "web.yaml");
+    let other = release.replace(
+        "{kind: ConfigMap, name: v}, {kind: Secret, name: more}",
+        "{kind: Secret, name: more}, {kind: ConfigMap, name: v}",
+    );
+    assert_eq!(top(&other), "values.yaml");
+    let files = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec:\n  destination: {namespace: shop}\n  sources:\n  - {repoURL: r.example.org/x, chart: web, targetRevision: 1.0.0, helm: {valueFiles: [$v/values.yaml, more.yaml]}}\n  - {repoURL: https://git.example.org/x, ref: v, targetRevision: main}\n";
+    assert_eq!(top(files), "web.yaml");
+    assert_eq!(top(&files.replace(", more.yaml", "")), "values.yaml");
+}
+
+#[test]
 fn a_circle_of_kustomizations_ends() {
     let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: a}\nspec: {chart: {spec: {chart: web, version: 1.0.0}}, values: {a: 1}}\n";
     let many = format!("resources: [{}web.yaml]\n", "., ../k, ".repeat(40));

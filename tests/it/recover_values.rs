@@ -342,3 +342,42 @@ fn preflight_judges_before_where_it_is_at_hand() {
         run.stderr
     );
 }
+
+#[test]
+fn whose_values_change_too_is_told() {
+    let release = flux("haptic", "haptic", "0.2.0", "  values: {replicas: 2}\n");
+    let overlay = |version: &str| {
+        format!(
+            "resources: [../../base]\npatches:\n  - target: {{kind: HelmRelease, name: haptic}}\n    patch: |\n      - op: replace\n        path: /spec/chart/spec/version\n        value: {version}\n"
+        )
+    };
+    let policy = "upgrade:\n  environments:\n    - {name: stg, paths: [ov/stg/]}\n    - {name: prod, paths: [ov/prod/]}\n";
+    let of = |prod: &str| {
+        let env = by_hand(&[
+            ("base/haptic.yaml", &release),
+            ("base/kustomization.yaml", "resources: [haptic.yaml]\n"),
+            ("ov/stg/kustomization.yaml", &overlay("0.2.1")),
+            ("ov/prod/kustomization.yaml", &overlay(prod)),
+            (".haptic-scaffold.yaml", policy),
+        ]);
+        env.write("fix.yaml", "replicas: 4\n");
+        let done = forward(
+            &env,
+            &["--to", "0.2.2", "--cluster", "stg", "--values", "fix.yaml"],
+        );
+        let text = body(&done).to_owned();
+        (done["others"].to_string(), text)
+    };
+    let shared = "since they stand in `base/haptic.yaml` for both";
+    for (prod, wanted) in [
+        ("0.2.0", "gets the corrected values too"),
+        ("0.2.1", "its values change with this one's"),
+    ] {
+        let (others, body) = of(prod);
+        assert!(others.contains("in `prod`"), "{others}");
+        for said in [&others, &body] {
+            assert!(said.contains(wanted) && said.contains(shared), "{said}");
+            assert!(!said.contains("and stays:"), "{said}");
+        }
+    }
+}

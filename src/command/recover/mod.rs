@@ -6,6 +6,7 @@ mod evidence;
 mod gate;
 mod known;
 mod mend;
+mod others;
 mod report;
 mod units;
 mod values;
@@ -15,6 +16,7 @@ mod watch;
 use anyhow::Result;
 use git2::{Oid, Repository};
 
+use self::others::shared;
 use self::report::{Recovered, Told};
 use self::units::{Chosen, Look, Standing, Unit, choose, subject, units};
 use super::author::Author;
@@ -294,6 +296,8 @@ impl<'a> Run<'a> {
         }
         let goal = planner.goal(&first)?;
         let mut recovered = Recovered::new(rejection, &goal, &facts.subject.name);
+        let patch = goal.patch.as_ref().map(|(patch, _)| patch);
+        let shared = |unit: &Unit| shared(&facts.all[chosen.first], unit, patch);
         let mut following = Vec::new();
         for at in &chosen.others {
             let unit = &facts.all[*at];
@@ -301,14 +305,22 @@ impl<'a> Run<'a> {
                 Standing::WentBack => "had",
                 _ => "has",
             };
-            let told = match how {
-                Others::Tell => format!(
-                    "{} {has} {} too and stays: `--others same` or `--others follow` moves it",
-                    unit.name(),
-                    rejection.version
-                ),
-                Others::Same => format!("{} moves in the same change", unit.name()),
-                Others::Follow => {
+            let told = match (how, shared(unit)) {
+                (Others::Tell, shared) => {
+                    let what = match shared {
+                        Some(file) => format!(
+                            "; its values change with this one's, since they stand in `{file}` for both, and its version stays"
+                        ),
+                        None => " and stays".to_owned(),
+                    };
+                    format!(
+                        "{} {has} {} too{what}: `--others same` or `--others follow` moves it",
+                        unit.name(),
+                        rejection.version
+                    )
+                }
+                (Others::Same, _) => format!("{} moves in the same change", unit.name()),
+                (Others::Follow, _) => {
                     let own = planner.goal(&[*at]);
                     let change = own.and_then(|own| planner.change(&[*at], &own, &[]));
                     let change = change.and_then(|change| match change {
@@ -328,12 +340,24 @@ impl<'a> Run<'a> {
                         Err(why) => {
                             let problem = Problem::from(Report::of(&why));
                             recovered.left = recovered.left.or(Some(problem));
-                            format!("{} can't follow: {why}", unit.name())
+                            let why = why.to_string();
+                            let line = why.lines().next().unwrap_or_default();
+                            format!("{} can't follow: {line}", unit.name())
                         }
                     }
                 }
             };
             recovered.others.push((unit.name(), told));
+        }
+        let rest = facts.all.iter().enumerate();
+        for (_, unit) in rest.filter(|(at, _)| !first.contains(at) && !chosen.others.contains(at)) {
+            if let Some(file) = shared(unit) {
+                let told = format!(
+                    "{} gets the corrected values too, since they stand in `{file}` for both",
+                    unit.name()
+                );
+                recovered.others.push((unit.name(), told));
+            }
         }
         let told: Vec<String> = recovered
             .others
