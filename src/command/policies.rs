@@ -9,7 +9,7 @@ use semver::Version;
 
 use super::files;
 use super::pins::{chart_of, git_of};
-use crate::git::branches::OldOffer;
+use crate::git::old_offers::OldOffer;
 use crate::git::recoveries::recoveries;
 use crate::git::trees::GitTree;
 use crate::layout::recorded::{self, FILE_NAME};

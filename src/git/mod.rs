@@ -10,6 +10,7 @@ pub mod history;
 pub mod identity;
 pub mod journal;
 mod moves;
+pub mod old_offers;
 pub mod past;
 mod raw_trees;
 pub mod recoveries;

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use git2::{Oid, Repository};
 
-use super::branches::{OldOffer, descends, described, trailer};
+use super::branches::{descends, trailer};
+use super::old_offers::{OldOffer, described};
 use super::raw_trees::RawTrees;
 use super::said;
 use crate::plan::bundle::OFFERS;

@@ -359,8 +359,17 @@ fn a_base_that_moved_elsewhere_keeps_the_commit_and_one_that_conflicts_rebuilds_
     assert_ne!(rebuilt["commit"], first["commit"]);
     assert_eq!(rebuilt["request"]["verdict"], "updated");
     assert_eq!(rebuilt["request"]["number"], 1);
-    let parent = tip(&env, "repo.git", &format!("{BRANCH}^"));
-    assert_eq!(parent, tip(&env, "repo.git", "main"));
+    let is_on_main = || {
+        let parent = tip(&env, "repo.git", &format!("{BRANCH}^"));
+        assert_eq!(parent, tip(&env, "repo.git", "main"));
+    };
+    is_on_main();
+    // The very line that the offer changes: its own text stays the same.
+    let between = format!("# a team's note\n{text}").replace("1.0.0", "1.0.1");
+    assert!(between.contains("1.0.1"), "{between}");
+    elsewhere(&env, "main", "apps/web.yaml", &between);
+    assert_eq!(one(&env, &["--open"], 0)["request"]["verdict"], "updated");
+    is_on_main();
     assert!(!has_request(&env, 2));
 }
 

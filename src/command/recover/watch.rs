@@ -16,7 +16,7 @@ use super::{Facts, Run};
 use crate::cluster::{Cluster, Resource};
 use crate::command::pin_history::MOST_COMMITS;
 use crate::error::{ExitStatus, Problem, Report};
-use crate::git::branches::OldOffer;
+use crate::git::old_offers::OldOffer;
 use crate::git::past::{Most, past};
 use crate::git::recoveries::recoveries;
 use crate::haptic;

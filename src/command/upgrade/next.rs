@@ -12,7 +12,7 @@ use crate::command::pin_texts::version_of;
 use crate::command::policies::is_policy;
 use crate::command::published::Known;
 use crate::error::Problem;
-use crate::git::branches::OldOffer;
+use crate::git::old_offers::OldOffer;
 use crate::model::chart::ChartRef;
 use crate::model::policy::Ranges;
 use crate::model::range::{Range, lenient_version};
