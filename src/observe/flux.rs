@@ -152,8 +152,6 @@ pub struct Source {
     pub version: Option<String>,
     /// Why it can't be had, in the controller's words.
     pub failure: Option<String>,
-    /// Whether this is said of the live spec.
-    pub is_current: bool,
 }
 
 impl Source {
@@ -215,7 +213,6 @@ pub fn source(object: &Value) -> Source {
         failure: ready
             .filter(|ready| is_current && ready.is_false())
             .map(|ready| ready.message.to_owned()),
-        is_current,
     }
 }
 

@@ -11,6 +11,11 @@ use crate::haptic::notes::upgrade_notes;
 use crate::model::range::Range;
 use crate::plan::policy::ChartRule;
 
+/// The first version that goes on where an apply was left half-way.
+///
+/// Source: release notes 0.10.0, #559.
+const GETS_PAST: Version = Version::new(0, 10, 0);
+
 /// What is wanted, and what is there.
 #[derive(Debug, Clone, Copy)]
 pub struct Wish<'a> {
@@ -24,6 +29,8 @@ pub struct Wish<'a> {
     pub highest: Option<&'a Version>,
     /// The lowest version that they have.
     pub pinned: Option<&'a Version>,
+    /// Whether preflight refused it since an earlier apply was left half-way. [`haptic::rejection::Cause::UnfinishedApply`].
+    pub is_unfinished: bool,
     /// Whether the pins have a pre-release: then others count.
     pub takes_prereleases: bool,
     /// What was decided about the chart.
@@ -72,6 +79,11 @@ impl Wish<'_> {
         }
         if is_exact {
             return None;
+        }
+        if self.is_unfinished && version < &GETS_PAST {
+            return Some(format!(
+                "{version} is refused for the same: an earlier apply was left half-way, and only {GETS_PAST} and later get past that"
+            ));
         }
         let barred = self
             .rule
@@ -213,7 +225,7 @@ fn remarks(wish: &Wish<'_>, version: &Version) -> Vec<String> {
     let is_of = |version: &Version, from: u64, to: u64| {
         version.major == 0 && (from..=to).contains(&version.minor)
     };
-    if is_of(wish.rejected, 7, 9) && version < &Version::new(0, 10, 0) {
+    if is_of(wish.rejected, 7, 9) && version < &GETS_PAST {
         let said = remarks
             .iter()
             .any(|text| text.contains("finish the current apply"));

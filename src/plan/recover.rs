@@ -409,6 +409,9 @@ fn following(recovery: &Recovery<'_>) -> String {
     } = recovery.follow;
     let block =
         |lines: &[String]| -> String { lines.iter().map(|line| format!("    {line}\n")).collect() };
+    if recovery.described.is_empty() {
+        return "No manifest in this repository says what deploys it. Once this is merged, whoever deploys it has to do so.\n".to_owned();
+    }
     let mut text = "Once this is merged, the controllers go on by themselves.\n".to_owned();
     if !force.is_empty() {
         text.push_str(&format!(
@@ -446,9 +449,13 @@ fn values_in(described: &Described) -> String {
         false => format!("`{}` in `{}`", layer.route, layer.file),
     };
     let all: Vec<String> = described.layers.iter().map(place).collect();
-    match all.is_empty() {
+    let known = match all.is_empty() {
         true => "none of its own".to_owned(),
         false => all.join(", and over that "),
+    };
+    match described.values {
+        Some(_) => known,
+        None => format!("{known}, and what doesn't stand in this repository"),
     }
 }
 

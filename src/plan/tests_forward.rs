@@ -33,6 +33,7 @@ fn asked_with(
         rejected: &rejected,
         highest: None,
         pinned: None,
+        is_unfinished: false,
         takes_prereleases: false,
         rule,
     };
@@ -135,6 +136,7 @@ fn the_highest_that_a_pin_had_counts_too() {
             rejected: &rejected,
             highest: Some(&highest),
             pinned: Some(&pinned),
+            is_unfinished: false,
             takes_prereleases: false,
             rule,
         };
@@ -181,6 +183,36 @@ fn where_nobody_is_asked_one_version_has_to_be_named() {
             .status,
         ExitStatus::Invalid
     );
+}
+
+#[test]
+fn what_was_left_half_way_goes_on_where_that_is_got_past() {
+    let rejected = version("0.7.0");
+    let unfinished = |to: &str| {
+        let range = Range::parse(to).unwrap();
+        let wish = Wish {
+            chart: "haptic",
+            to: Some((&range, to)),
+            rejected: &rejected,
+            highest: None,
+            pinned: None,
+            is_unfinished: true,
+            takes_prereleases: false,
+            rule: &ChartRule::default(),
+        };
+        choose(&wish, Some(&all(PUBLISHED)))
+    };
+    let none = unfinished(">=0.7.0 <0.10.0").unwrap_err();
+    assert_eq!(none.status.code(), 4);
+    let said = format!("{none} {}", none.hints.join(" "));
+    assert!(
+        said.contains("0.9.0 is refused for the same") && said.contains("0.10"),
+        "{said}"
+    );
+    let version = |to: &str| unfinished(to).unwrap().version.to_string();
+    assert_eq!(version(">=0.7.0"), "0.10.0");
+    // Who names one knows better.
+    assert_eq!(version("0.9.0"), "0.9.0");
 }
 
 #[test]

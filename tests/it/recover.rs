@@ -240,7 +240,7 @@ fn what_nobody_says_clearly_is_asked_back() {
         ),
         (
             &["--rejected", "0.2.1", "--context", "nowhere"],
-            3,
+            4,
             &["no kubeconfig", "`KUBECONFIG`"],
         ),
     ];

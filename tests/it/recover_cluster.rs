@@ -408,7 +408,7 @@ fn a_cluster_that_can_not_be_asked_is_told_with_the_right_that_lacks() {
     ] {
         assert!(said.contains(word), "{said}");
     }
-    let said = refused(&env, 3, &["--context", "nowhere"]);
+    let said = refused(&env, 4, &["--context", "nowhere"]);
     assert!(said.contains("nowhere") && said.contains(CONTEXT), "{said}");
     cluster.put(FLUX, [upgrade_failed(FAILED_HOOK)]);
     put_job(&cluster, "job-rejected", REASON);

@@ -381,3 +381,41 @@ fn whose_values_change_too_is_told() {
         }
     }
 }
+
+#[test]
+fn what_moves_together_and_what_nobody_deploys_is_told() {
+    let env = by_hand(&[
+        ("eu/haptic.yaml", &flux("haptic", "haptic", "0.2.1", "")),
+        ("us/haptic.yaml", &flux("haptic", "haptic", "0.2.1", "")),
+    ]);
+    let done = forward(&env, &["--to", "0.2.2", "--dry-run"]);
+    let text = body(&done);
+    assert!(
+        text.contains("its pins in `eu`, `us` move together"),
+        "{text}"
+    );
+    assert!(!body(&forward(&env, &["--to", "0.2.2", "--cluster", "eu"])).contains("move together"));
+    let helmfile = "repositories:\n  - {name: haptic, url: registry.gitlab.com/haproxy-haptic/haptic/charts, oci: true}\nreleases:\n  - {name: haptic, namespace: haptic, chart: haptic/haptic, version: 0.2.1}\n";
+    let env = by_hand(&[("helmfile.yaml", helmfile)]);
+    let done = forward(&env, &["--to", "0.2.2"]);
+    let text = body(&done);
+    assert!(text.contains("whoever deploys it has to do so"), "{text}");
+    assert!(
+        !text.contains("--watch") && !text.contains("by themselves"),
+        "{text}"
+    );
+    // Where a part of the values stands elsewhere, nothing has judged what comes of a correction.
+    let more = "  valuesFrom: [{kind: Secret, name: more}]\n  values: {replicas: 2}\n";
+    let env = by_hand(&[("haptic.yaml", &flux("haptic", "haptic", "0.2.1", more))]);
+    env.write("fix.yaml", "replicas: 3\n");
+    let done = forward(&env, &["--to", "0.2.2", "--values", "fix.yaml"]);
+    let text = body(&done);
+    assert!(
+        text.contains("compared with nothing: not all values"),
+        "{text}"
+    );
+    assert!(
+        text.contains("and what doesn't stand in this repository"),
+        "{text}"
+    );
+}

@@ -169,6 +169,7 @@ impl<'r, 'a: 'r> Planner<'r, 'a> {
             rejected,
             highest: highest.as_ref(),
             pinned: lowest.as_ref(),
+            is_unfinished: self.rejection.cause == Some(Cause::UnfinishedApply),
             takes_prereleases: rule
                 .rule
                 .prereleases

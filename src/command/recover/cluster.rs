@@ -9,7 +9,7 @@ use super::units::{Standing, Unit};
 use super::verdict::Verdict;
 use super::{Facts, Run};
 use crate::cluster::{Cluster, Resource};
-use crate::error::{Problem, Report};
+use crate::error::{ExitStatus, Problem, Report};
 use crate::haptic;
 use crate::haptic::names::CRD_UPGRADE_COMPONENT;
 use crate::haptic::rejection::names;
@@ -288,7 +288,11 @@ pub(super) fn look(run: &Run<'_>, facts: &Facts<'_>, context: &str, ui: &mut Ui)
 
 /// A cluster that can't be asked is no reason to stay where one is.
 fn without_it(why: &anyhow::Error) -> anyhow::Error {
-    let problem = Problem::from(Report::of(why));
+    // Whatever kept it from being asked: that isn't what a release that wasn't rejected ends with.
+    let problem = Problem {
+        status: ExitStatus::Remote,
+        ..Problem::from(Report::of(why))
+    };
     problem
         .hint("without the cluster: `--job-log FILE`, or `--rejected VERSION`, and no `--context`")
         .into()

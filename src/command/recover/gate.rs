@@ -45,7 +45,13 @@ impl Gate<'_, '_> {
             return Ok(None);
         }
         let (Some(values), Some(version)) = (self.values, self.version) else {
-            return self.not_judged("not all values of the release stand in this repository");
+            let why = "not all values of the release stand in this repository";
+            let asked = self.not_judged(why)?;
+            return Ok(asked.or(self.is_corrected.then(|| Section {
+                title: "Not judged before".to_owned(),
+                text: format!("The corrected values were compared with nothing: {why}.\n"),
+                is_folded: false,
+            })));
         };
         let folder = self.run.arguments.schema_dir.as_ref();
         let folder = folder.map(|folder| self.run.world.folder.join(folder));

@@ -16,7 +16,7 @@ mod watch;
 use anyhow::Result;
 use git2::{Oid, Repository};
 
-use self::others::shared;
+use self::others::{scattered, shared};
 use self::report::{Recovered, Told};
 use self::units::{Chosen, Look, Standing, Unit, choose, subject, units};
 use super::author::Author;
@@ -360,11 +360,15 @@ impl<'a> Run<'a> {
                 recovered.others.push((unit.name(), told));
             }
         }
-        let told: Vec<String> = recovered
+        let mut told: Vec<String> = recovered
             .others
             .iter()
             .map(|(_, told)| told.clone())
             .collect();
+        if let Some(text) = scattered(&facts.all[chosen.first]) {
+            ui.notice(&text);
+            told.push(text);
+        }
         let own = planner.change(&first, &goal, &told)?;
         if let Some(own) = &own {
             self.check_open(facts, &first, own)?;

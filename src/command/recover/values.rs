@@ -40,6 +40,18 @@ fn parsed(text: &str, shown: &str) -> Result<Value, Problem> {
         .hint(HINT)
     };
     let value = helm_values::read(text).map_err(|why| wrong(&why))?;
+    let is_encrypted = |one: &Yaml| {
+        one.as_str()
+            .is_some_and(|text| text.starts_with("ENC[AES256_GCM,"))
+    };
+    if helm_values::has(&value, &is_encrypted) {
+        return Err(Problem::invalid(format!(
+            "{shown} is encrypted by SOPS, and what it says would be written as it stands"
+        ))
+        .hint(
+            "give the values in clear where they are no secrets; a secret belongs into a Secret",
+        ));
+    }
     let is_odd = |one: &Yaml| one.as_f64().is_some_and(|number| !number.is_finite());
     if helm_values::has(&value, &is_odd) {
         return Err(Problem::invalid(format!(
@@ -80,6 +92,10 @@ mod tests {
             ("a: {b: [.inf]}", ".inf"),
             ("a: -.inf", ".inf"),
             ("a: .nan", ".nan"),
+            (
+                "a: 'ENC[AES256_GCM,data:x,type:str]'\nsops: {version: 3.8}",
+                "SOPS",
+            ),
             ("<<: 1", "isn't YAML"),
             ("a: [", "x:2 isn't YAML"),
             ("- a", "isn't a mapping"),

@@ -136,6 +136,12 @@ fn flux_goes_forward_from_a_helm_repository() {
 
 #[test]
 #[ignore = "needs real controllers: cargo test -- --ignored"]
+fn flux_goes_forward_from_a_registry_with_a_login() {
+    lives(&["flux", "kwok"], Place::Login, &TRIAL);
+}
+
+#[test]
+#[ignore = "needs real controllers: cargo test -- --ignored"]
 fn flux_goes_forward_from_a_registry() {
     let certificates = ["--certificates", "cert-manager"];
     lives(&["flux", "cert-manager", "kwok"], Place::Oci, &certificates);
