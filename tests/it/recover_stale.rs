@@ -6,7 +6,7 @@ use crate::delivery::request_file;
 use crate::env::{Run, TestEnv};
 use crate::fake_cluster::FakeCluster;
 use crate::observe::{FAILED_CRDS, FAILED_HOOK, after, failed, recorded, release};
-use crate::recover::{REASON, argo, branch, changed, flux, recover, refused};
+use crate::recover::{REASON, argo, branch, changed, commit, flux, recover, refused};
 use crate::recover_again::with_remote;
 use crate::recover_cluster::{
     ARGO, ARGUMENTS, FLUX, JOB, argo_worlds, flux_worlds, only_reads, put, put_job, upgrade_failed,
@@ -268,4 +268,25 @@ fn the_same_rejection_seen_again_changes_nothing() {
             assert!(!env.path(&request_file(2)).exists());
         }
     }
+}
+
+#[test]
+fn where_somebody_works_on_the_branch_what_stands_there_is_followed() {
+    let (env, _cluster) = rejecting();
+    let done = recover(&env, &[&ARGUMENTS[..], &["--to", "0.2.2"]].concat());
+    env.git("repo", &["checkout", "-q", branch(&done)]);
+    commit(&env, &[("notes.md", "A colleague's.\n")]);
+    env.git("repo", &["checkout", "-q", "main"]);
+    let run = watch(
+        &env,
+        1,
+        &["--rejected", "0.2.1", "--to", "0.3.x", "--timeout", "1s"],
+    );
+    assert!(
+        run.stderr.contains("has a commit that isn't ours"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(run.json()["chosen"]["version"], "0.3.0");
+    assert_eq!(run.json()["watch"]["version"], "0.2.2");
 }

@@ -245,7 +245,10 @@ impl<'a> Run<'a> {
         let told = self.planned(&facts, (&rejection, &chosen), ui)?;
         let mut outcome = self.finish(target, &facts, (&rejection, told), delivery, ui)?;
         if arguments.watch && outcome.problem.is_none() && !self.common.dry_run {
-            let goal = outcome.goal.clone();
+            let goal = match outcome.is_left {
+                true => watch::awaited(&facts, &units[chosen.first]),
+                false => outcome.goal.clone(),
+            };
             self.watch(&facts, (chosen.first, goal), &mut outcome.outcome, ui);
         }
         Ok(outcome.outcome)
@@ -450,6 +453,9 @@ impl<'a> Run<'a> {
             outcome,
             problem,
             goal: recovered.goal.clone(),
+            is_left: told.first().is_some_and(|one| {
+                matches!(one.offered, Some(Offered::LeftAlone | Offered::CheckedOut))
+            }),
         })
     }
 

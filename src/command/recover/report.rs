@@ -71,6 +71,8 @@ pub(super) struct Told {
     pub(super) outcome: Outcome,
     pub(super) problem: Option<Problem>,
     pub(super) goal: Option<Version>,
+    /// Whether somebody works on its branch, so that what stands there comes instead.
+    pub(super) is_left: bool,
 }
 
 /// Why nothing comes of a change that people have closed the request of.

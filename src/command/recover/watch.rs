@@ -65,16 +65,8 @@ impl Run<'_> {
     pub(super) fn only_watch(&self, facts: &Facts<'_>, ui: &mut Ui) -> Result<Outcome> {
         let at = self.watched(facts)?;
         let unit = &facts.units[at];
-        let mut wanted = unit.version();
-        for recovery in facts.recoveries_of(unit) {
-            let versions = recovery.versions.iter();
-            let version = versions.filter_map(|text| lenient_version(text)).max();
-            if let Some(version) = version {
-                wanted = wanted.filter(|own| *own > version).or(Some(version));
-            }
-        }
         let mut outcome = nothing(self.common);
-        self.watch(facts, (at, wanted), &mut outcome, ui);
+        self.watch(facts, (at, awaited(facts, unit)), &mut outcome, ui);
         Ok(outcome)
     }
 
@@ -246,6 +238,13 @@ impl Run<'_> {
             }
         }
     }
+}
+
+/// What a unit comes to: what stands on the base, or on the branch of a recovery that isn't merged here yet.
+pub(super) fn awaited(facts: &Facts<'_>, unit: &Unit) -> Option<Version> {
+    let versions = facts.recoveries_of(unit).flat_map(|one| &one.versions);
+    let versions = versions.filter_map(|text| lenient_version(text));
+    versions.chain(unit.version()).max()
 }
 
 /// The recoveries of a unit that aren't merged and bring no version: values are corrected there. Read anew, since this run may have made one.
