@@ -100,6 +100,20 @@ fn the_guards_sentence_is_read_however_it_is_written() {
 }
 
 #[test]
+fn where_the_form_of_the_source_may_be_the_reason_that_is_said() {
+    let rejected = ["--rejected", "0.2.1", "--versions", "versions.yaml"];
+    for (source, is_said) in [("oci-repository", true), ("helm-repository", false)] {
+        let env = scaffold("flux-cluster", &["--chart-source", source]);
+        let done = recover(&env, &rejected);
+        assert_eq!(
+            body(&done).contains("DisableChartDigestTracking"),
+            is_said,
+            "{source}"
+        );
+    }
+}
+
+#[test]
 fn secrets_of_a_log_in_utf_16_are_hidden_too() {
     let env = scaffold("flux-cluster", &[]);
     let log = format!("\u{feff}{REASON}\ndataplane_password: hunter2\n");

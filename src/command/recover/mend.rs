@@ -13,6 +13,7 @@ use crate::layout::recorded;
 use crate::model::repo_path::RepoPath;
 use crate::plan::recover::Rejection;
 use crate::plan::release_values::Form;
+use crate::plan::upgrade::is_haptic;
 use crate::ui::{Outcome, Ui};
 
 /// The values that let the chart choose its own image again, and what for; nothing where the image isn't to blame.
@@ -50,6 +51,16 @@ pub(super) fn image_tag(
         patch,
         "the image tag goes: the chart takes the image of its own version".to_owned(),
     )))
+}
+
+/// What is said where nobody knows why a version was rejected, and the form of the chart's source may have been the reason.
+pub(super) fn doubt(rejection: &Rejection, unit: &Unit) -> Option<String> {
+    let mut all = unit.described.iter();
+    let is_oci = all.any(|one| matches!(one.source, Form::OciRepository(_)));
+    let is_doubted = rejection.cause.is_none() && is_oci && unit.pins.iter().any(is_haptic);
+    is_doubted.then(|| {
+        "its chart comes from an OCIRepository: unless helm-controller runs with `DisableChartDigestTracking=true`, it adds a digest to the version, and preflight refuses every version for that; the Job's log tells (`--job-log FILE`)".to_owned()
+    })
 }
 
 /// The folder of the scaffold that the pins lie below, where there is one: nothing for the repository's top.
