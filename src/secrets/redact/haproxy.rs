@@ -21,9 +21,6 @@ pub(super) fn sets(word: &str) -> bool {
 /// The value that belongs to a name at a place of a line, behind a word: `req.hdr(X-Api-Key) -m str x`, `replace-header X-Api-Key ^.*$ x`.
 pub(super) fn value(line: &str, name: (usize, usize), previous: &str) -> Option<(usize, usize)> {
     let (before, after) = (&line[..name.0], &line[name.1..]);
-    if previous == "send" && line.contains("tcp-check") {
-        return sent(line, name);
-    }
     let is_fetch = FETCHES.iter().any(|fetch| previous.contains(fetch));
     let is_read = is_fetch && before.ends_with('(') && after.starts_with([')', ',']);
     if !is_read && !REPLACERS.contains(&previous) {
@@ -42,7 +39,7 @@ pub(super) fn value(line: &str, name: (usize, usize), previous: &str) -> Option<
 }
 
 /// What a check sends behind the word of a protocol that a secret follows: `tcp-check send "AUTH user x\r\n"`, `tcp-check send AUTH\ x`.
-fn sent(line: &str, name: (usize, usize)) -> Option<(usize, usize)> {
+pub(super) fn sent(line: &str, name: (usize, usize)) -> Option<(usize, usize)> {
     let is_escaped = line[name.1..].starts_with('\\');
     let start = skip_spaces(line, name.1 + usize::from(is_escaped));
     let sign = line[..name.0].chars().next_back();

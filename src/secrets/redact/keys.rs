@@ -38,12 +38,7 @@ const SHORT: [&str; 9] = [
     "creds",
 ];
 /// Behind these a value stands after a space.
-const OPTIONS: [&str; 10] = [
-    "_pass",
-    "_pw",
-    "_pwd",
-    "_secret",
-    "_token",
+const OPTIONS: [&str; 5] = [
     "password",
     "passwd",
     "passphrase",

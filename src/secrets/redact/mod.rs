@@ -5,6 +5,7 @@
 
 use crate::model::text::without_colours;
 
+mod curl;
 mod haproxy;
 mod keys;
 mod material;
@@ -17,6 +18,8 @@ mod tests;
 const HIDDEN: &str = "(hidden)";
 /// And for the lines of a private key.
 const HIDDEN_KEY: &str = "(a private key, hidden)";
+/// So many lines are hidden for a bracket that isn't closed.
+const MOST_LINES: usize = 100;
 /// What was hidden may make something else look like a secret. Once or twice is what it takes.
 const MOST_ROUNDS: usize = 16;
 
@@ -61,7 +64,7 @@ fn once(text: &str) -> String {
             lines.push(hidden_line(&line));
             continue;
         }
-        let line = material::without_logins(&line);
+        let line = curl::hide(&material::without_logins(&line));
         named.next_line();
         let (line, opens) = pairs::hide(&material::hide(&line), start(&line), &mut named);
         block = opens.map(|open| Block::of(&line, open));
@@ -74,6 +77,8 @@ fn once(text: &str) -> String {
 struct Block {
     indent: usize,
     open: usize,
+    /// So many lines of it were hidden for their brackets.
+    lines: usize,
 }
 
 impl Block {
@@ -84,14 +89,20 @@ impl Block {
         Self {
             indent: key.unwrap_or_default(),
             open,
+            lines: 0,
         }
     }
 
     fn has(&mut self, line: &str) -> bool {
-        if self.open > 0 {
-            let opened = line.matches(['[', '{']).count();
-            self.open = (self.open + opened).saturating_sub(line.matches([']', '}']).count());
-            return true;
+        if self.open > 0 && self.lines < MOST_LINES {
+            let own = line[start(line)..].trim_start();
+            let belongs = own.starts_with(['"', '\'', '[', ']', '{', '}', '-']);
+            if belongs || indent(&line[start(line)..]) > self.indent {
+                self.lines += 1;
+                self.open = scan::open_after(own, self.open);
+                return true;
+            }
+            self.open = 0;
         }
         let own = &line[start(line)..];
         let (depth, own) = (indent(own), own.trim_start());

@@ -103,6 +103,7 @@ pub(super) fn hide(line: &str, begin: usize, named: &mut Named) -> (String, Opti
     let mut at = 0;
     let mut opens = None;
     let mut previous = "";
+    let is_check = line.contains("tcp-check");
     while let Some(c) = line[at..].chars().next() {
         if c == '(' && line[at..].starts_with(HIDDEN) {
             shown.push_str(HIDDEN);
@@ -123,6 +124,7 @@ pub(super) fn hide(line: &str, begin: usize, named: &mut Named) -> (String, Opti
             start: at,
             end,
             previous,
+            is_check,
             is_secret: is_value && named.is_secret || is_secret(&line[at..end]),
         };
         let value = key.value();
@@ -157,18 +159,25 @@ struct Key<'l> {
     end: usize,
     previous: &'l str,
     is_secret: bool,
+    /// Whether the line is of a check that HAProxy makes.
+    is_check: bool,
 }
 
 impl Key<'_> {
     fn value(&self) -> Option<Value> {
         let line = self.line;
         let own = self.text().to_lowercase();
-        let is_login = ["-u", "--user", "--proxy-user"].contains(&own.as_str());
-        let is_option = is_option(&own, self.previous) || is_login && line.contains("curl");
+        // A variable of a shell.
+        let is_upper = !self.text().contains(|c: char| c.is_lowercase());
+        let is_option =
+            is_option(&own, self.previous) || is_upper && self.is_secret && own.contains('_');
         if !self.is_secret && !is_option {
             return None;
         }
-        if let Some((start, end)) = haproxy::value(line, (self.start, self.end), self.previous) {
+        let name = (self.start, self.end);
+        let sent =
+            || haproxy::sent(line, name).filter(|_| self.is_check && self.previous == "send");
+        if let Some((start, end)) = haproxy::value(line, name, self.previous).or_else(sent) {
             return Some(Value {
                 start,
                 end,
@@ -234,6 +243,9 @@ impl Key<'_> {
         }
         if rest.starts_with(['{', '[']) {
             let (end, open) = balanced(line, start);
+            // A sentence may leave one open.
+            let goes_on = line.trim_end().ends_with(['[', '{', ',']);
+            let open = if goes_on { open } else { 0 };
             return value(end, (is_first || open > 0).then_some(open));
         }
         if is_quoted && !is_first {

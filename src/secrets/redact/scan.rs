@@ -129,6 +129,22 @@ pub(super) fn balanced(line: &str, from: usize) -> (usize, usize) {
     (line.len(), depth)
 }
 
+/// How many brackets are open after a line, of those that were open before it. What stands in double quotes counts for nothing.
+pub(super) fn open_after(line: &str, before: usize) -> usize {
+    let (mut open, mut is_quoted, mut is_escaped) = (before, false, false);
+    for c in line.chars() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            '[' | '{' if !is_quoted => open += 1,
+            ']' | '}' if !is_quoted => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    open
+}
+
 /// The end of a value of several words within a sentence or a list.
 pub(super) fn prose(line: &str, from: usize) -> usize {
     let ends = |(at, c): &(usize, char)| {

@@ -60,6 +60,10 @@ fn what_looks_like_a_secret_is_hidden() {
             "hunter2x",
         ),
         ("curl -s -u admin:hunter2x https://h", "hunter2x"),
+        ("curl --user=admin:hunter2x https://h", "hunter2x"),
+        ("curl -uadmin:hunter2x", "hunter2x"),
+        ("curl -su admin:hunter2x https://h", "hunter2x"),
+        ("curl -u\"admin:x hunter2x\" https://h", "hunter2x"),
         ("BasicAuth: admin:hunter2x", "hunter2x"),
         ("DATAPLANE_PASS hunter2x", "hunter2x"),
         ("\"password\": [\n\"hunter2x\" ],", "hunter2x"),
@@ -141,6 +145,23 @@ fn a_value_of_several_words_or_lines_is_hidden_whole() {
 }
 
 #[test]
+fn what_is_left_open_hides_no_verdict() {
+    let verdict = "preflight: validation failed: template does not compile: foo.cfg:3";
+    for line in [
+        "ts: parsed tokens: [IDENT",
+        "unexpected state password=[foo",
+        "secret: {don't",
+        "\"cookies\": [\n\"a=[x\"\n],",
+        "tokens: [\n\"x\",",
+    ] {
+        let shown = redact(&format!("{line}\n{verdict}\n"));
+        assert!(shown.ends_with(verdict), "{shown}");
+    }
+    let many = format!("\"tokens\": [\n{}{verdict}", "  \"x\",\n".repeat(300));
+    assert!(redact(&many).ends_with(verdict));
+}
+
+#[test]
 fn private_keys_are_hidden_without_their_first_line_too() {
     for (text, wanted) in [
         (
@@ -193,6 +214,9 @@ fn what_tells_the_fault_stays() {
         "- name: REPLICAS\n  value: 3",
         "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef:\n  x: 1\n  value: 3",
         "the unit runs with -u root",
+        "curl: (6) could not resolve host: example.org",
+        "curl -u admin https://h",
+        "undefined variable db_pass used, api_token filter unknown",
         "",
     ] {
         assert_eq!(redact(text), text);
