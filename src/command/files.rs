@@ -251,6 +251,8 @@ mod tests {
                 .collect::<Vec<u8>>(),
         );
         long.extend_from_slice(&little[2..]);
+        // Half a unit is none.
+        long.push(0);
         let text = end_of(long.as_slice()).unwrap();
         assert!(
             text.ends_with("password: hunter2\nübel\n"),

@@ -1,5 +1,7 @@
 //! Recoveries that aren't merged yet: what their branches say counts before that.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use git2::{Oid, Repository};
 
@@ -17,6 +19,8 @@ use crate::plan::message::KEY_TRAILER;
 pub fn recoveries(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
     let git = |why: git2::Error| said("list the branches", &why);
     let mut found: Vec<OldOffer> = Vec::new();
+    // Remotes that have a branch, and whether it is one here.
+    let mut places: BTreeMap<String, (Vec<String>, bool)> = BTreeMap::new();
     for place in ["refs/heads/", "refs/remotes/*/"] {
         let glob = format!("{place}{OFFERS}recover-*");
         for reference in repository.references_glob(&glob).map_err(git)? {
@@ -29,21 +33,16 @@ pub fn recoveries(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
             };
             let remote = name[..at].strip_prefix("refs/remotes/");
             let remote = remote.map(|remote| remote.trim_end_matches('/').to_owned());
-            let known = found.iter_mut().find(|one| one.tip == tip.id());
-            if let Some(known) = known {
-                known.remotes.extend(remote);
-                continue;
-            }
+            let branch = &name[at..];
+            let (remotes, is_local) = places.entry(branch.to_owned()).or_default();
+            *is_local |= remote.is_none();
+            remotes.extend(remote);
             let is_merged = tip.id() == base || descends(repository, base, tip.id());
-            if is_merged {
-                continue;
-            }
-            if let Some(new) = recovery(repository, base, &name[at..], &tip)? {
-                found.push(OldOffer {
-                    is_local: remote.is_none(),
-                    remotes: remote.into_iter().collect(),
-                    ..new
-                });
+            let is_known = found
+                .iter()
+                .any(|one| one.tip == tip.id() && one.branch == branch);
+            if !is_merged && !is_known {
+                found.extend(recovery(repository, base, branch, &tip)?);
             }
         }
     }
@@ -51,7 +50,12 @@ pub fn recoveries(repository: &Repository, base: Oid) -> Result<Vec<OldOffer>> {
     let mut open = Vec::new();
     for one in found {
         if !one.is_in_base && !was_in_base(repository, base, &one).map_err(git)? {
-            open.push(one);
+            let (remotes, is_local) = places.get(&one.branch).cloned().unwrap_or_default();
+            open.push(OldOffer {
+                remotes,
+                is_local,
+                ..one
+            });
         }
     }
     Ok(open)

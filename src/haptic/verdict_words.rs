@@ -20,7 +20,7 @@ const REFUSALS: [&str; 6] = [
     "failed", "invalid", "refused", "rejected", "mismatch", "error",
 ];
 /// What keeps preflight from judging anything. A line with any of it is no verdict.
-const CIRCUMSTANCES: [&str; 36] = [
+const CIRCUMSTANCES: [&str; 35] = [
     "dial tcp",
     "connection refused",
     "connection reset",
@@ -49,7 +49,6 @@ const CIRCUMSTANCES: [&str; 36] = [
     "couldn't get current server",
     "signal: killed",
     "signal: terminated",
-    "timed out",
     "client.timeout",
     "request canceled",
     "context canceled",
@@ -67,8 +66,18 @@ const QUIET: [&str; 6] = [
     "[info]",
     "[debug]",
 ];
-/// What preflight says where it refuses nothing.
-const ACCEPTED: [&str; 4] = ["succeeded", "passed", "accepted", "is valid"];
+/// What preflight says where it refuses nothing: of the whole release, and not of one check of many.
+const ACCEPTED: [&str; 7] = [
+    "preflight passed",
+    "preflight succeeded",
+    "preflight accepted",
+    "preflight: passed",
+    "preflight: succeeded",
+    "preflight: accepted",
+    "release accepted",
+];
+/// What may keep preflight from judging anything, unless the line is a verdict by itself.
+const LATE: &str = "timed out";
 /// Words of which a failure's log has some.
 const FAILURES: [&str; 7] = [
     "failed", "error", "invalid", "refused", "rejected", "cannot", "not ",
@@ -139,10 +148,7 @@ pub fn has_verdict(log: &str) -> bool {
 /// Whether a line says that preflight refuses nothing.
 fn is_accepted(line: &str) -> bool {
     let lower = line.to_lowercase();
-    lower.contains("preflight")
-        && ACCEPTED.iter().any(|word| lower.contains(word))
-        && !is_verdict(line)
-        && !tells(line)
+    ACCEPTED.iter().any(|word| lower.contains(word)) && !is_verdict(line) && !tells(line)
 }
 
 /// Whether a line is a verdict.
@@ -153,7 +159,7 @@ pub(super) fn is_verdict(line: &str) -> bool {
     line.contains(ALERT)
         || !has(&CIRCUMSTANCES)
             && !has(&QUIET)
-            && (has(&VERDICTS) || has(&JUDGED) && has(&REFUSALS))
+            && (has(&VERDICTS) || has(&JUDGED) && has(&REFUSALS) && !line.contains(LATE))
 }
 
 /// Whether a line says how many errors HAProxy found, and not which.
@@ -165,7 +171,7 @@ pub(super) fn is_summary(line: &str) -> bool {
 /// Whether a line says what kept preflight from judging.
 pub(super) fn is_circumstance(line: &str) -> bool {
     let lower = line.to_lowercase();
-    CIRCUMSTANCES.iter().any(|word| lower.contains(word))
+    CIRCUMSTANCES.iter().any(|word| lower.contains(word)) || lower.contains(LATE)
 }
 
 /// Whether a line speaks of a failure.
@@ -194,7 +200,12 @@ pub fn not_a_verdict(log: &str) -> Option<&'static str> {
     if lines.clone().next().is_some() && lines.all(|line| line.starts_with("error: ")) {
         return Some("it is kubectl's own error, and no log");
     }
-    if log.lines().any(is_accepted) {
+    let mut lines = log.lines().rev();
+    // What is said behind it may take it back.
+    if lines
+        .find(|line| is_accepted(line) || tells(line))
+        .is_some_and(is_accepted)
+    {
         return Some("it says that the release was accepted");
     }
     let is_good = log.lines().any(is_success) && !log.lines().any(tells);
@@ -247,6 +258,9 @@ mod tests {
             "preflight passed\npreflight: validation failed",
             "level=ERROR msg=\"preflight refused the release\"",
             "preflight: not accepted: validation failed",
+            "preflight: validation failed: x\npreflight: 12 schemas passed",
+            "[pod/h-preflight-x/preflight] validation failed: x\n[pod/h-preflight-x/preflight] 843 tests passed",
+            "Error: preflight: validation failed: test \"a\": rendering timed out after 5s",
         ] {
             assert!(has_verdict(log), "{log}");
             assert_eq!(not_a_verdict(log), None, "{log}");
@@ -308,6 +322,8 @@ mod tests {
             "preflight: error: the server was unable to return a response in the time allotted",
             "preflight failed: Internal error occurred: failed calling webhook",
             "something went wrong",
+            "preflight: schema check passed\nError: template \"x\" refused by HAProxy",
+            "preflight passed\nError: cannot go on",
             "it is not known",
         ] {
             assert!(!has_verdict(log), "{log}");

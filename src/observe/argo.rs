@@ -3,7 +3,7 @@
 //! Source: argo-cd's controllers and API types, and what 3.5.3 wrote: `operationState` is of the last sync alone, `history` has the
 //! syncs that succeeded and were of the whole Application, and a chart that doesn't render is told as a condition only.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::words::failure;
 use super::{Failure, JobName, Phase, State, without_digest};
@@ -27,7 +27,7 @@ pub fn application(object: &Value, chart: &str) -> State {
             .is_none()
             .then(|| view.tried().version())
             .flatten(),
-        attempt: Some(view.tried().revisions().join(" ")).filter(|all| !all.trim().is_empty()),
+        attempt: view.tried().told(),
         wanted: view.spec.wanted(),
         message: told.0,
         at: told.1.map(str::to_owned),
@@ -85,6 +85,13 @@ impl<'a> Sources<'a> {
                 .into_iter()
                 .collect(),
         }
+    }
+
+    /// All that tells it from another attempt: where it was from, with which values.
+    fn told(&self) -> Option<String> {
+        let sources = self.list();
+        let revisions = self.revisions();
+        (!sources.is_empty()).then(|| json!([sources, revisions]).to_string())
     }
 
     fn revisions(&self) -> Vec<&'a str> {

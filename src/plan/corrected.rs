@@ -81,15 +81,14 @@ pub fn correct(tree: &dyn Tree, described: &Described, patch: &Value) -> Result<
     Ok(corrected)
 }
 
-/// The files in which a patch changes values of a release.
-pub fn places<'d>(described: &'d Described, patch: &Value) -> Vec<&'d RepoPath> {
+/// The places in which a patch changes values of a release.
+pub fn places<'d>(described: &'d Described, patch: &Value) -> Vec<&'d Layer> {
     // What is taken away goes wherever it stands.
     let count = match removals(patch) {
         Value::Null => 1,
         _ => described.layers.len(),
     };
-    let layers = described.layers.iter().rev().take(count);
-    layers.map(|layer| &layer.file).collect()
+    described.layers.iter().rev().take(count).collect()
 }
 
 /// Edits one layer.

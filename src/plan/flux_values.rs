@@ -53,7 +53,7 @@ pub(super) fn describe(
         .map(Form::HelmRepository)
         .or_else(|| oci().map(Form::OciRepository))
         .unwrap_or(Form::Other);
-    let patched_in = found.patched_in.clone();
+    let patched_in = found.patched_in(&name).cloned();
     Ok(Some(Described {
         release: if said.is_empty() {
             full

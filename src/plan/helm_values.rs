@@ -1,4 +1,5 @@
-//! What Helm takes a file of values for: it reads YAML 1.1, where `no` is false and `0644` is 420.
+//! What Helm takes a file of values for: it reads YAML 1.1, where `no` is false and `0644` is 420. Keys stay as they are written: a key `y` is `true` to Helm,
+//! and something else to those who write manifests.
 //!
 //! Source: helm 3.22 (`helm template` with such values) and the resolver of go-yaml v2 that it has.
 
@@ -26,6 +27,15 @@ pub fn read(text: &str) -> Result<Value, serde_yaml::Error> {
     Ok(value)
 }
 
+/// Reads what a release has: of a key that stands twice the last one counts, as it does for Helm. Nothing where it can't be read.
+pub fn read_as_it_is(text: &str) -> Option<serde_json::Value> {
+    match read(text) {
+        Ok(value) => serde_json::to_value(value).ok(),
+        Err(_) if text.contains("<<:") => None,
+        Err(_) => serde_yaml::from_str(&for_all(text)).ok(),
+    }
+}
+
 /// Whether a value or any in it is so.
 pub fn has(value: &Value, is: &dyn Fn(&Value) -> bool) -> bool {
     is(value)
@@ -44,9 +54,7 @@ fn for_all(text: &str) -> Cow<'_, str> {
     let mut left: Vec<&Node> = stream.roots().collect();
     while let Some(node) = left.pop() {
         match &node.kind {
-            Kind::Mapping(entries) => {
-                left.extend(entries.iter().flat_map(|(key, value)| [key, value]));
-            }
+            Kind::Mapping(entries) => left.extend(entries.iter().map(|(_, value)| value)),
             Kind::Sequence(items) => left.extend(items),
             Kind::Scalar(scalar) if scalar.style == Style::Plain && node.tag.is_none() => {
                 let other = meant(&scalar.value).filter(|other| *other != scalar.value);
@@ -182,7 +190,7 @@ mod tests {
         }
         assert_eq!(
             json_of("on: [no, {off: 0644}]\n"),
-            json!({"true": [false, {"false": 420}]})
+            json!({"on": [false, {"off": 420}]})
         );
         assert_eq!(json_of("a: |\n  no\n"), json!({"a": "no\n"}));
     }

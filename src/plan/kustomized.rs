@@ -28,8 +28,8 @@ pub(super) struct Found {
     generated: Vec<(String, String, RepoPath)>,
     /// The namespace that the outermost kustomization gives to all of them.
     pub(super) namespace: Option<String>,
-    /// A kustomization that patches values of a HelmRelease in a way that isn't followed.
-    pub(super) patched_in: Option<RepoPath>,
+    /// Kustomizations that patch values of a HelmRelease in a way that isn't followed; of that with this name, else of any.
+    patched_in: Vec<(String, RepoPath)>,
 }
 
 impl Found {
@@ -112,7 +112,7 @@ impl Found {
                 }
             };
             let written = match (&file, patch) {
-                (Some(file), _) => read_text(tree, file)?.unwrap_or_default(),
+                (Some(file), _) => read_text(tree, file).ok().flatten().unwrap_or_default(),
                 (None, Value::String(text)) => text.clone(),
                 (None, patch) => text(patch, "/patch").to_owned(),
             };
@@ -124,10 +124,37 @@ impl Found {
             let is_named = patch.get("target").is_none() && parts.iter().all(Value::is_object);
             match file.filter(|_| is_named) {
                 Some(file) => self.file(tree, &file)?,
-                None => self.patched_in = Some(own.clone()),
+                None => {
+                    let named = match text(patch, "/target/name") {
+                        "" => parts
+                            .iter()
+                            .map(|part| text(part, "/metadata/name"))
+                            .find(|name| !name.is_empty()),
+                        name => Some(name),
+                    };
+                    let named = named.filter(|_| {
+                        patch
+                            .get("target")
+                            .is_none_or(|target| target.get("name").is_some())
+                    });
+                    self.patched_in
+                        .push((named.unwrap_or_default().to_owned(), own.clone()));
+                }
             }
         }
         Ok(())
+    }
+
+    /// The kustomization that patches the values of a HelmRelease in a way that isn't followed.
+    pub(super) fn patched_in(&self, release: &str) -> Option<&RepoPath> {
+        // The name of a target is a regular expression.
+        let is_it = |name: &str| {
+            name.is_empty()
+                || name == release
+                || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+        };
+        let mut all = self.patched_in.iter();
+        all.find(|(name, _)| is_it(name)).map(|(_, file)| file)
     }
 
     /// The file of a generated ConfigMap's key.

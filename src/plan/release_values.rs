@@ -225,7 +225,7 @@ pub(super) fn strings(value: &Value, key: &str) -> Vec<String> {
 
 /// Values are a mapping; an empty file has none.
 pub(super) fn values_of(text: &str) -> Option<Value> {
-    match serde_json::to_value(helm_values::read(text).ok()?).ok()? {
+    match helm_values::read_as_it_is(text)? {
         Value::Null => Some(Value::Object(Map::new())),
         value @ Value::Object(_) => Some(value),
         _ => None,

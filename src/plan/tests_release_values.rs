@@ -122,8 +122,16 @@ fn what_a_kustomization_patches_is_a_part_of_the_release() {
         assert_eq!(found.values, None, "{list}");
         assert_eq!(found.patched_in.unwrap().as_str(), "k/kustomization.yaml");
     }
-    // What changes no values is no matter.
+    // What changes no values, or those of another, is no matter.
     for (list, patch) in [
+        (
+            "patches: [{path: patch.yaml, target: {kind: HelmRelease, name: other}}]",
+            operations,
+        ),
+        (
+            "patches:\n- patch: |\n    kind: HelmRelease\n    metadata: {name: other}\n    spec: {values: {a: 2}}\n",
+            "",
+        ),
         (
             "patches: [{path: patch.yaml, target: {kind: Deployment}}]",
             operations,

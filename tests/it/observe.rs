@@ -187,7 +187,14 @@ fn what_an_application_says_of_another_spec_isnt_current() {
     // The same version with other values is another attempt too.
     let mut object = recorded("app-rejected");
     object["spec"]["source"]["helm"]["valuesObject"]["x"] = json!(1);
-    assert!(!argo::application(&object, "haptic").is_current);
+    let state = argo::application(&object, "haptic");
+    assert!(!state.is_current);
+    let before = argo::application(&recorded("app-rejected"), "haptic").attempt;
+    assert!(before.is_some() && state.attempt == before, "not tried yet");
+    let tried = &mut object["status"]["operationState"]["syncResult"]["source"];
+    assert!(tried.is_object());
+    tried["helm"]["valuesObject"]["x"] = json!(1);
+    assert_ne!(argo::application(&object, "haptic").attempt, before);
     // What is live but not what is wanted isn't done.
     let mut object = recorded("app-live");
     object["spec"]["source"]["targetRevision"] = json!("0.2.1");

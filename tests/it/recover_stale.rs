@@ -271,6 +271,20 @@ fn the_same_rejection_seen_again_changes_nothing() {
 }
 
 #[test]
+fn argo_cd_tells_corrected_values_by_what_it_has_synced() {
+    let (env, cluster) = rejecting_argo();
+    let env = env.var("GIT_COMMITTER_DATE", MERGED);
+    recover(&env, &with_values());
+    put_job_of(&cluster, "2026-12-02T00:00:00Z", REASON);
+    let seen = watch(&env, 1, &["--timeout", "1s"]).json();
+    let why = seen["watch"]["why"].to_string();
+    assert!(
+        why.contains("the corrected values haven't come yet"),
+        "{why}"
+    );
+}
+
+#[test]
 fn where_somebody_works_on_the_branch_what_stands_there_is_followed() {
     let (env, _cluster) = rejecting();
     let done = recover(&env, &[&ARGUMENTS[..], &["--to", "0.2.2"]].concat());

@@ -419,3 +419,30 @@ fn what_moves_together_and_what_nobody_deploys_is_told() {
         "{text}"
     );
 }
+
+#[test]
+fn one_file_of_two_releases_shares_nothing() {
+    let of = |name: &str| flux(name, "haptic", "0.2.1", "  values: {replicas: 2}\n");
+    let both = format!("{}---\n{}", of("inner"), of("outer"));
+    let env = by_hand(&[("all.yaml", &both)]);
+    env.write("fix.yaml", "replicas: 4\n");
+    let done = forward(&env, &["inner", "--to", "0.2.2", "--values", "fix.yaml"]);
+    let others = done["others"].to_string();
+    assert!(
+        others.contains("outer") && others.contains("too and stays"),
+        "{others}"
+    );
+    assert!(!body(&done).contains("for both"), "{}", body(&done));
+}
+
+#[test]
+fn values_are_taken_as_helm_takes_them_and_keys_as_they_stand() {
+    let inline = "  values:\n    point: {x: 1, y: 3}\n    tls: {enabled: true}\n";
+    let env = by_hand(&[("haptic.yaml", &flux("haptic", "haptic", "0.2.1", inline))]);
+    env.write("fix.yaml", "point: {y: 0o17}\ntls: {enabled: no}\n");
+    let done = forward(&env, &["--to", "0.2.2", "--values", "fix.yaml"]);
+    let lines = changed(&env, branch(&done));
+    for line in ["+    point: {x: 1, y: 15}", "+    tls: {enabled: false}"] {
+        assert!(lines.iter().any(|one| one == line), "{line}: {lines:?}");
+    }
+}

@@ -21,7 +21,7 @@ use crate::haptic::names::{
 };
 use crate::haptic::rejection::{cause, circumstance, installed, tells_failure, without_digest};
 use crate::haptic::verdict_words::not_a_verdict;
-use crate::model::range::lenient_version;
+use crate::model::range::{Range, lenient_version};
 use crate::observe::job::{JobPhase, job};
 use crate::plan::recover::{Found, Rejection};
 use crate::secrets::redact::redact;
@@ -179,7 +179,7 @@ impl Log {
             return Err(Problem::invalid(format!(
                 "the Job `{object}` in {name} is no rejection: it came to no verdict: {line}"
             ))
-            .hint("mend that, and the controller tries again")
+            .hint("mend that, and the controller tries again; if somebody knows that the version is to blame: `--rejected VERSION` without `--job-log`")
             .into());
         }
         let version = state.expected_version.as_deref().map(without_digest);
@@ -365,6 +365,19 @@ pub(super) fn next_step(state: &JobPhase) -> &'static str {
             "if somebody knows better: `--rejected VERSION`"
         }
     }
+}
+
+/// The version that `--rejected` names.
+pub(super) fn given(text: &str) -> Result<Version, Problem> {
+    let plain = without_digest(text.trim());
+    let range = Range::parse(plain).ok();
+    let exact = range.and_then(|range| range.exact().cloned());
+    exact.ok_or_else(|| {
+        Problem::usage(format!(
+            "`--rejected {text}` is not one version, and only one was rejected"
+        ))
+        .hint("name it whole: --rejected 0.2.1")
+    })
 }
 
 /// What somebody says was rejected.

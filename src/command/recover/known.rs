@@ -10,11 +10,12 @@ use crate::command::policies::is_policy;
 use crate::error::Problem;
 use crate::git::history;
 use crate::git::old_offers::OldOffer;
+use crate::git::past::End;
 use crate::git::trees::GitTree;
-use crate::haptic::rejection::{Cause, without_digest};
+use crate::haptic::rejection::Cause;
 use crate::layout::recorded::{self, FILE_NAME};
 use crate::model::policy::Rejected;
-use crate::model::range::{Range, lenient_version};
+use crate::model::range::lenient_version;
 use crate::model::repo_path::RepoPath;
 use crate::model::tree::read_text;
 use crate::plan::bundle;
@@ -30,7 +31,11 @@ impl Run<'_> {
         ui: &mut Ui,
     ) -> Result<Option<(Rejection, Option<usize>)>> {
         let arguments = self.arguments;
-        let given = arguments.rejected.as_deref().map(given).transpose()?;
+        let given = arguments
+            .rejected
+            .as_deref()
+            .map(evidence::given)
+            .transpose()?;
         let log = evidence::Log::of(arguments, &self.world.folder, facts.subject)?;
         if let Some(context) = &arguments.context {
             let seen = cluster::look(self, facts, context, ui)?;
@@ -115,9 +120,12 @@ impl Run<'_> {
     /// What Git says of a log that names no version: the only one that it can be, or else one that somebody says yes to.
     fn proposed(&self, facts: &Facts<'_>) -> Result<Version> {
         // Of a part of the history the highest may be the one that runs.
-        let is_cut = |unit: &Unit| unit.highest().is_some_and(|one| one.end.told().is_some());
+        let ends = |end: End| {
+            let mut highest = facts.units.iter().filter_map(Unit::highest);
+            highest.any(|one| one.end == end)
+        };
         let proposed = evidence::proposed(facts.units);
-        let Some(proposed) = proposed.filter(|_| !facts.units.iter().any(is_cut)) else {
+        let Some(proposed) = proposed.filter(|_| !ends(End::Shallow)) else {
             return Err(
                 Problem::usage("neither the log nor Git says which version was rejected")
                     .hint("`--rejected VERSION` says it")
@@ -133,6 +141,7 @@ impl Run<'_> {
         // A log may be of another environment, or of the version before a recovery.
         if !facts.units.iter().all(is_it)
             || facts.units.iter().any(is_open)
+            || ends(End::Limit)
             || remembers(facts, &proposed.version)
         {
             self.confirm(facts, &proposed)?;
@@ -423,19 +432,6 @@ fn agree(given: Option<&Version>, said: &Version, who: &str) -> Result<(), Probl
         ))),
         _ => Ok(()),
     }
-}
-
-/// The version that `--rejected` names.
-fn given(text: &str) -> Result<Version, Problem> {
-    let plain = without_digest(text.trim());
-    let range = Range::parse(plain).ok();
-    let exact = range.and_then(|range| range.exact().cloned());
-    exact.ok_or_else(|| {
-        Problem::usage(format!(
-            "`--rejected {text}` is not one version, and only one was rejected"
-        ))
-        .hint("name it whole: --rejected 0.2.1")
-    })
 }
 
 /// The file that remembers a rejection of a pin's chart: the nearest above, else the one at the top.

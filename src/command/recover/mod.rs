@@ -245,8 +245,10 @@ impl<'a> Run<'a> {
         let told = self.planned(&facts, (&rejection, &chosen), ui)?;
         let mut outcome = self.finish(target, &facts, (&rejection, told), delivery, ui)?;
         if arguments.watch && outcome.problem.is_none() && !self.common.dry_run {
-            let goal = match outcome.is_left {
-                true => watch::awaited(&facts, &units[chosen.first]),
+            let unit = &units[chosen.first];
+            let has_branch = facts.recoveries_of(unit).next().is_some();
+            let goal = match outcome.is_left && has_branch {
+                true => watch::awaited(&facts, unit)?,
                 false => outcome.goal.clone(),
             };
             self.watch(&facts, (chosen.first, goal), &mut outcome.outcome, ui);

@@ -19,8 +19,8 @@ pub(super) fn shared(one: &Unit, other: &Unit, patch: Option<&Value>) -> Option<
             .iter()
             .flat_map(|described| &described.layers)
     };
-    let file = places.find(|place| layers().any(|layer| layer.file == **place))?;
-    Some(file.to_string())
+    let place = places.find(|place| layers().any(|layer| layer == *place))?;
+    Some(place.file.to_string())
 }
 
 /// What is said where a unit's pins lie in several folders, which may be several clusters, and no environments tell them apart.

@@ -14,8 +14,9 @@ use super::units::Unit;
 use super::verdict::Verdict;
 use super::{Facts, Run};
 use crate::cluster::{Cluster, Resource};
-use crate::command::pin_history::MOST_COMMITS;
+use crate::command::pin_history::{MOST_COMMITS, lower, said};
 use crate::error::{ExitStatus, Problem, Report};
+use crate::git::history;
 use crate::git::old_offers::OldOffer;
 use crate::git::past::{Most, past};
 use crate::git::recoveries::recoveries;
@@ -66,7 +67,7 @@ impl Run<'_> {
         let at = self.watched(facts)?;
         let unit = &facts.units[at];
         let mut outcome = nothing(self.common);
-        self.watch(facts, (at, awaited(facts, unit)), &mut outcome, ui);
+        self.watch(facts, (at, awaited(facts, unit)?), &mut outcome, ui);
         Ok(outcome)
     }
 
@@ -240,11 +241,18 @@ impl Run<'_> {
     }
 }
 
-/// What a unit comes to: what stands on the base, or on the branch of a recovery that isn't merged here yet.
-pub(super) fn awaited(facts: &Facts<'_>, unit: &Unit) -> Option<Version> {
-    let versions = facts.recoveries_of(unit).flat_map(|one| &one.versions);
-    let versions = versions.filter_map(|text| lenient_version(text));
-    versions.chain(unit.version()).max()
+/// What a unit comes to: what stands on the base, or on the branch of a recovery that isn't merged here yet, whoever put it there.
+pub(super) fn awaited(facts: &Facts<'_>, unit: &Unit) -> Result<Option<Version>> {
+    let mut all: Vec<Version> = unit.version().into_iter().collect();
+    for recovery in facts.recoveries_of(unit) {
+        let mut on_branch = Vec::new();
+        for pin in &unit.pins {
+            let text = history::content(facts.repository, recovery.tip, &pin.file)?;
+            on_branch.extend(text.and_then(|text| said(pin, &text)));
+        }
+        all.extend(on_branch.into_iter().reduce(lower));
+    }
+    Ok(all.into_iter().max())
 }
 
 /// The recoveries of a unit that aren't merged and bring no version: values are corrected there. Read anew, since this run may have made one.
@@ -353,7 +361,7 @@ impl Follower {
                 ))
             }
             Verdict::Rejected(rejection) if self.is_before(view) => Err(format!(
-                "{} was rejected as it stands, and the corrected values haven't come yet",
+                "{} was rejected as it stands, and the corrected values haven't come yet; as far as is known here they aren't merged (git fetch)",
                 rejection.version
             )),
             Verdict::Rejected(rejection) if self.is_old(&rejection) => Err(format!(
