@@ -125,20 +125,8 @@ impl Found {
             match file.filter(|_| is_named) {
                 Some(file) => self.file(tree, &file)?,
                 None => {
-                    let named = match text(patch, "/target/name") {
-                        "" => parts
-                            .iter()
-                            .map(|part| text(part, "/metadata/name"))
-                            .find(|name| !name.is_empty()),
-                        name => Some(name),
-                    };
-                    let named = named.filter(|_| {
-                        patch
-                            .get("target")
-                            .is_none_or(|target| target.get("name").is_some())
-                    });
-                    self.patched_in
-                        .push((named.unwrap_or_default().to_owned(), own.clone()));
+                    let name = release_of(patch, &parts).to_owned();
+                    self.patched_in.push((name, own.clone()));
                 }
             }
         }
@@ -187,6 +175,15 @@ impl Found {
         let is = move |one: &&Object| text(&one.value, "/kind") == kind;
         self.objects.iter().filter(is)
     }
+}
+
+/// The name of the release that a patch is for; empty where it may be for any.
+fn release_of<'p>(patch: &'p Value, parts: &'p [Value]) -> &'p str {
+    if let Some(target) = patch.get("target") {
+        return text(target, "/name");
+    }
+    let mut names = parts.iter().map(|part| text(part, "/metadata/name"));
+    names.find(|name| !name.is_empty()).unwrap_or_default()
 }
 
 /// Whether a patch, strategic or by JSON's operations, changes values of a HelmRelease.
