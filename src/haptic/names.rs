@@ -21,6 +21,8 @@ pub const CRD_UPGRADE_COMPONENT: &str = "crd-upgrade";
 /// the suffix is cut; from 62 on both Jobs get the same name.
 pub const SCOPED_LIMIT: usize = 51;
 
+/// How the Job that judges a release is called behind the release's own name, unless that is too long.
+pub const PRE_ROLLOUT_SUFFIX: &str = "-pre-rollout";
 /// The variable that tells the pre-rollout Job which chart version is being installed
 /// (`pre-rollout-validation-hook.yaml`).
 pub const EXPECTED_VERSION_VARIABLE: &str = "HAPTIC_EXPECT_CHART_VERSION";
@@ -102,7 +104,7 @@ impl Names {
             .unwrap_or(CHART);
         let fullname = fullname(release, chart, fullname_override);
         let scoped = cut(&format!("{fullname}-{namespace}"));
-        let pre_rollout_job = cut(&format!("{scoped}-pre-rollout"));
+        let pre_rollout_job = cut(&format!("{scoped}{PRE_ROLLOUT_SUFFIX}"));
         let webhook_service = cut(&format!("{fullname}-webhook"));
         let agent_renewal_cronjob = suffixed(&fullname, "-agent-renewal", CRON_JOB_LIMIT);
         Self {

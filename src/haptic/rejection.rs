@@ -3,6 +3,8 @@
 //! Owns the words and what each of them calls for. Not every refusal is of a bad release: the version guard also trips over
 //! the way in which a chart is fetched, or an image tag that was left behind.
 
+use semver::Version;
+
 use super::names::Names;
 use super::verdict_words::{
     has_verdict, is_circumstance, is_success, is_summary, is_verdict, tells,
@@ -40,6 +42,10 @@ pub(super) const GUARD: &str = "this image embeds chart ";
 const GUARD_THEN: &str = " but the release being installed is chart ";
 /// Source: release notes 0.10.0, #559.
 pub(super) const UNFINISHED: &str = "finish the current apply before upgrading";
+/// The first version that goes on where an apply was left half-way.
+///
+/// Source: as above.
+pub const GETS_PAST: Version = Version::new(0, 10, 0);
 /// The most characters of a reason: it stands in a title and in a file.
 const MOST_REASON: usize = 240;
 
@@ -128,7 +134,7 @@ impl Cause {
                 "the image embeds chart {embedded}, and chart {installed} is being installed: an image tag in the values was left behind"
             ),
             Self::UnfinishedApply => format!(
-                "an earlier release was applied only in part: preflight says `{UNFINISHED}`, and only 0.10.0 and later get past it"
+                "an earlier release was applied only in part: preflight says `{UNFINISHED}`, and only {GETS_PAST} and later get past it"
             ),
             Self::Refused(line) => line.clone(),
         }

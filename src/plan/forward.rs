@@ -8,13 +8,9 @@ use semver::Version;
 use crate::error::{ExitStatus, Problem};
 use crate::haptic;
 use crate::haptic::notes::upgrade_notes;
+use crate::haptic::rejection::GETS_PAST;
 use crate::model::range::Range;
 use crate::plan::policy::ChartRule;
-
-/// The first version that goes on where an apply was left half-way.
-///
-/// Source: release notes 0.10.0, #559.
-const GETS_PAST: Version = Version::new(0, 10, 0);
 
 /// What is wanted, and what is there.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +25,7 @@ pub struct Wish<'a> {
     pub highest: Option<&'a Version>,
     /// The lowest version that they have.
     pub pinned: Option<&'a Version>,
-    /// Whether preflight refused it since an earlier apply was left half-way. [`haptic::rejection::Cause::UnfinishedApply`].
+    /// Whether preflight refused it since an earlier apply was left half-way ([`haptic::rejection::Cause::UnfinishedApply`]).
     pub is_unfinished: bool,
     /// Whether the pins have a pre-release: then others count.
     pub takes_prereleases: bool,
@@ -230,7 +226,7 @@ fn remarks(wish: &Wish<'_>, version: &Version) -> Vec<String> {
             .iter()
             .any(|text| text.contains("finish the current apply"));
         if !said {
-            remarks.push(format!("{version}: where {} was applied in part, the pre-rollout Job may say `finish the current apply before upgrading`: only 0.10.0 and later get past that", wish.rejected));
+            remarks.push(format!("{version}: where {} was applied in part, the pre-rollout Job may say `finish the current apply before upgrading`: only {GETS_PAST} and later get past that", wish.rejected));
         }
     }
     for note in upgrade_notes(wish.rejected, version) {

@@ -11,7 +11,7 @@ use super::{Facts, Run};
 use crate::cluster::{Cluster, Resource};
 use crate::error::{ExitStatus, Problem, Report};
 use crate::haptic;
-use crate::haptic::names::CRD_UPGRADE_COMPONENT;
+use crate::haptic::names::{CRD_UPGRADE_COMPONENT, PRE_ROLLOUT_SUFFIX};
 use crate::haptic::rejection::names;
 use crate::observe::job::{JobPhase, JobState, job};
 use crate::observe::{JobName, Phase, State, argo, flux};
@@ -19,8 +19,6 @@ use crate::plan::recover::Rejection;
 use crate::plan::release_values::{Controller, Described, Owner};
 use crate::ui::Ui;
 
-/// How the Job that judges is called, unless its name is too long.
-const PRE_ROLLOUT: &str = "-pre-rollout";
 /// So many lines of a log are asked for.
 const MOST_LINES: u32 = 400;
 
@@ -102,7 +100,9 @@ impl Seat {
         if self.values.is_some() || failed.iter().any(|one| one.name == own.name) {
             return own;
         }
-        let named = failed.iter().find(|one| one.name.ends_with(PRE_ROLLOUT));
+        let named = failed
+            .iter()
+            .find(|one| one.name.ends_with(PRE_ROLLOUT_SUFFIX));
         match named {
             Some(named) => JobName {
                 name: named.name.clone(),

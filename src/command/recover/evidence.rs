@@ -18,6 +18,7 @@ use crate::error::Problem;
 use crate::haptic;
 use crate::haptic::names::{
     COMPONENT_LABEL, CRD_UPGRADE_COMPONENT, EXPECTED_VERSION_VARIABLE, PRE_ROLLOUT_COMPONENT,
+    PRE_ROLLOUT_SUFFIX,
 };
 use crate::haptic::rejection::{cause, circumstance, installed, tells_failure, without_digest};
 use crate::haptic::verdict_words::not_a_verdict;
@@ -250,7 +251,7 @@ fn judges(job: &Value) -> bool {
         .flatten()
         .filter_map(|one| one.get("name").and_then(Value::as_str));
     is_of(PRE_ROLLOUT_COMPONENT, job)
-        || name.is_some_and(|name| name.ends_with("-pre-rollout"))
+        || name.is_some_and(|name| name.ends_with(PRE_ROLLOUT_SUFFIX))
         || variables.any(|name| name == EXPECTED_VERSION_VARIABLE)
 }
 
